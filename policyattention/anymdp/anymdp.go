@@ -11,20 +11,23 @@
 //
 // For a row π of the policy and x = ηQ of one state, in nats,
 //
-//	d    = max_b |x_b − mean(x)|                   the separation of the row
+//	Δ_a  = max_b x_b − x_a                         what an action is worth less than the best
+//	d_a  = Δ_a + min {Δ_b > 0}                     the action's own unit
 //	ℓ_a  = max(log π_a − max_b log π_b, −16)       the log mass of an action, at most 0
-//	s_a  = d − ℓ_a                                 the scale of an action
+//	s_a  = d_a − ℓ_a                               the scale of an action
 //
 // the token of action a is
 //
-//	[ (x_a − mean(x)) / κd | ℓ_a / κs_a | (x_a − mean(x)) / κs_a | 1 ]
+//	[ −Δ_a / κd_a | ℓ_a / κs_a | −Δ_a / κs_a | 1 ]
 //
 // with κ = 100. Nothing but ratios is left: the tokens of (c log π, cηQ) are those of
 // (log π, ηQ), and an offset of Q changes none. That is PMD's own invariance, whose logits
-// log π + ηQ are homogeneous of degree one. The last entry is a carrier as in the paper's
+// log π + ηQ are homogeneous of degree one. Every action is measured by its own distance from
+// the best, which is taken in float64: an action that costs 10¹² changes no digit of the
+// others. The last entry is a carrier as in the paper's
 // normalized compilation (Appendix C): with the others below 1/κ, LayerNorm divides by
 // nearly the same number for every token, and a small error of the network is a small
-// error relative to the row's own scale.
+// error relative to the action's own scale.
 //
 // # Read-outs
 //
@@ -32,17 +35,14 @@
 // [0 | 0 | 0 | 1] in a state by itself. The row's logits are
 //
 //	Network:  κ s_a o₀
-//	Prior:    log π_a + κ d o₁
+//	Prior:    log π_a + κ d_a o₁
 //
 // The empty token's zeros are held in training: without them most of a network's error is a
 // bias that has to cancel to within a small part of 1/κ.
-// Its tokens hold log π and ηQ already, so that it learns neither a logarithm nor a product: in the
-// first read-out it has to write their sum, in the second ηQ, at the scale of the row. Neither adds ηQ
-// to the logits: what the network does not learn is missing.
-//
-// A row's largest difference is the unit of what is read. Where one action is worth 10⁴ times less
-// than others differ by, these drown in float32, and the actor can lock up on an action that is not
-// the best: run it in float64.
+// The tokens hold log π and ηQ already, so that it learns neither a logarithm nor a product: in the
+// first read-out it has to write their sum, in the second ηQ, at the scale of the action. Neither adds
+// ηQ to the logits: what the network does not learn is missing. Where o₁ is wrong by less than a
+// fifth of 1/κ, the best action's share grows against every other's, so that it cannot lock up.
 package anymdp
 
 import (
@@ -81,52 +81,51 @@ const (
 type Row struct {
 	Tokens [][]float64 // [A][Features]
 	Log    []float64   // log π [A], −Inf for an action without mass
+	Unit   []float64   // d [A], in nats, at least 0
 	Scale  []float64   // s [A], in nats, at least 0
-	Span   float64     // d, in nats, at least 0
 }
 
 // NewRow encodes a state: a row π of a policy [A] and its Q [A] at step size eta. It
 // returns an error if ηQ has entries, or differences of entries, that are not finite.
 func NewRow(pi, q []float64, eta float64) (*Row, error) {
-	n := len(pi)
-	r := &Row{Log: make([]float64, n), Scale: make([]float64, n), Tokens: make([][]float64, n)}
-	x, mean, top := make([]float64, n), 0.0, math.Inf(-1)
+	log, mass, x := make([]float64, len(pi)), make([]float64, len(pi)), make([]float64, len(pi))
+	best, top := math.Inf(-1), math.Inf(-1)
 	for a, p := range pi {
-		x[a] = float64(eta * q[a])
-		mean += x[a] / float64(n)
-		r.Log[a] = numeric.Log(p)
-		top = math.Max(top, r.Log[a])
+		x[a], log[a] = float64(eta*q[a]), numeric.Log(p)
+		best, top = math.Max(best, x[a]), math.Max(top, log[a])
 	}
-	mass := make([]float64, n)
 	for a := range x {
-		x[a] -= mean
-		mass[a] = math.Max(r.Log[a]-top, LogFloor)
+		x[a] -= best
+		if math.IsNaN(x[a]) || math.IsInf(x[a], 0) {
+			return nil, fmt.Errorf("anymdp: ηQ spans %v nats in a state, want a finite number", -x[a])
+		}
+		mass[a] = math.Max(log[a]-top, LogFloor)
 	}
-	r.encode(x, mass)
-	if math.IsNaN(r.Span) || math.IsInf(r.Span, 0) {
-		return nil, fmt.Errorf("anymdp: ηQ spans %v nats in a state, want a finite number", r.Span)
-	}
+	r := Encode(x, mass)
+	r.Log = log
 	return r, nil
 }
 
-// Encode returns the row of a centred update x = ηQ [A] and log masses [A] relative to
-// the largest, each at most 0 and at any distance below.
+// Encode returns the row of an update x = ηQ [A] and log masses [A], both relative to the
+// largest, so that each is at most 0, and at any distance below.
 func Encode(update, mass []float64) *Row {
-	r := &Row{Log: mass, Scale: make([]float64, len(mass)), Tokens: make([][]float64, len(mass))}
-	r.encode(update, mass)
-	return r
-}
-
-func (r *Row) encode(x, mass []float64) {
-	for _, v := range x {
-		r.Span = math.Max(r.Span, math.Abs(v)) // NaN stays
-	}
-	for a := range x {
-		r.Scale[a] = r.Span - mass[a]
-		r.Tokens[a] = []float64{
-			ratio(x[a], r.Span), ratio(mass[a], r.Scale[a]), ratio(x[a], r.Scale[a]), 1,
+	n := len(update)
+	r := &Row{Tokens: make([][]float64, n), Log: mass, Unit: make([]float64, n), Scale: make([]float64, n)}
+	nearest := math.Inf(-1)
+	for _, x := range update {
+		if x < 0 {
+			nearest = math.Max(nearest, x)
 		}
 	}
+	if math.IsInf(nearest, 0) { // all are equal
+		nearest = 0
+	}
+	for a, x := range update {
+		r.Unit[a] = -x - nearest
+		r.Scale[a] = r.Unit[a] - mass[a]
+		r.Tokens[a] = []float64{ratio(x, r.Unit[a]), ratio(mass[a], r.Scale[a]), ratio(x, r.Scale[a]), 1}
+	}
+	return r
 }
 
 // ratio returns x/(κy), where |x| ≤ y, and 0 for 0/0, rounded to float32, as networks
@@ -143,7 +142,7 @@ func (r *Row) Logits(readout Readout, outputs, logits []float64) {
 	for a := range logits {
 		o := outputs[a*Outputs:]
 		if readout == Prior {
-			logits[a] = r.Log[a] + float64(Carrier*r.Span*o[1])
+			logits[a] = r.Log[a] + float64(Carrier*r.Unit[a]*o[1])
 		} else {
 			logits[a] = Carrier * r.Scale[a] * o[0]
 		}

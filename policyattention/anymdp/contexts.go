@@ -3,7 +3,6 @@
 package anymdp
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -11,10 +10,10 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Context is one state to learn from, in units of its own separation d: an update x =
-// ηQ/d [A], centred, whose largest entry is 1 in size, and a prior log π/d [A], whose
-// largest entry is 0. PMD's logits are homogeneous, so the unit is arbitrary, and one
-// stands for all rewards, discount factors and step sizes.
+// Context is one state to learn from, in units of its own: an update x = ηQ/d [A] and a prior
+// log π/d [A], both relative to the largest, so that each is at most 0. PMD's logits are
+// homogeneous, so the unit d is arbitrary, and one stands for all rewards, discount factors and
+// step sizes.
 type Context struct {
 	Update, Prior []float64
 }
@@ -24,7 +23,8 @@ type Context struct {
 // beyond what loops reach.
 //
 //   - The update is Gaussian, or nearly tied but for some actions, or heavy-tailed, so
-//     that one action is far from all others, or uniform.
+//     that one action is far from all others, or uniform. In every other state some actions
+//     lie below a cliff, lower by up to Deepest, log-uniform, where the others span 1.
 //   - The prior has a scale from 1/20 to 3,000 separations, log-uniform: from early rounds
 //     with large steps to masses that take hundreds of rounds to move. It is Gaussian,
 //     uniform, or has one action dominate.
@@ -36,30 +36,30 @@ type Context struct {
 func (c Config) Contexts() []Context {
 	all := make([]Context, c.Examples)
 	for i := range all {
-		all[i] = draw(seed.New(c.Seed, "any", "context", i), c.Actions)
+		all[i] = c.draw(seed.New(c.Seed, "any", "context", i))
 	}
 	return all
 }
 
-func draw(rng *rand.Rand, n int) Context {
+func (c Config) draw(rng *rand.Rand) Context {
+	n := c.Actions
 	update, prior := drawUpdate(rng, n), drawPrior(rng, n)
 	distinct := 2 + rng.IntN(n-1)
-	for a := distinct; a < n; a++ {
-		of := rng.IntN(distinct)
-		update[a], prior[a] = update[of], prior[of]
+	cliffs, deep := rng.IntN(2)*rng.IntN(distinct), numeric.Exp(rng.Float64()*numeric.Log(c.Deepest))
+	span := slices.Max(update[:distinct]) - slices.Min(update[:distinct])
+	for a := range n {
+		of := a
+		if a >= distinct {
+			of = rng.IntN(distinct)
+			update[a], prior[a] = update[of], prior[of]
+		} else if update[a] /= span; a < cliffs {
+			update[a] -= deep
+		}
 	}
-	mean, top := 0.0, slices.Max(prior)
-	for _, x := range update {
-		mean += x / float64(n)
-	}
-	span := 0.0
+	best, top := slices.Max(update), slices.Max(prior)
 	for a := range update {
-		update[a] -= mean
+		update[a] -= best
 		prior[a] -= top
-		span = math.Max(span, math.Abs(update[a]))
-	}
-	for a := range update {
-		update[a] /= span
 	}
 	return Context{update, prior}
 }

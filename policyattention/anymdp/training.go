@@ -24,6 +24,7 @@ type Config struct {
 	Seed      uint64            `json:"seed"`   // identity: weights, contexts, order of examples
 	Actions   int               `json:"actions"`
 	Examples  int               `json:"examples"` // contexts, drawn once
+	Deepest   float64           `json:"deepest"`  // cliff in a context; the other actions span 1
 	Batch     int               `json:"batch"`
 	Steps     int               `json:"steps"`
 	Optimizer transformer.AdamW `json:"optimizer"`
@@ -37,7 +38,8 @@ func Standard(identity uint64) Config {
 	const steps = 6000
 	o := transformer.StandardAdamW()
 	o.LearningRate, o.Beta2, o.Cosine = 2e-3, .99, steps
-	return Config{Recipe: Name, Seed: identity, Actions: 8, Examples: 1 << 15, Batch: 64, Steps: steps, Optimizer: o}
+	return Config{Recipe: Name, Seed: identity, Actions: 8, Examples: 1 << 15, Deepest: 1e12, Batch: 64, Steps: steps,
+		Optimizer: o}
 }
 
 // Identities are the seeds of the five training runs.
@@ -53,6 +55,8 @@ func (c Config) Validate() error {
 	case min(c.Examples, c.Batch, c.Steps) < 1 || max(c.Examples, c.Steps) > 1<<24:
 		return fmt.Errorf("anymdp: %d examples, batch %d, %d steps: want each from 1 to 2^24", c.Examples, c.Batch,
 			c.Steps)
+	case !(c.Deepest >= 1 && c.Deepest <= 1e30):
+		return fmt.Errorf("anymdp: cliffs of %v, want 1 to 1e30: float32 holds them", c.Deepest)
 	case c.Batch > c.Examples:
 		return fmt.Errorf("anymdp: batches of %d from %d examples", c.Batch, c.Examples)
 	case max(c.Optimizer.LearningRate, c.Optimizer.WeightDecay) >= 1:
@@ -98,10 +102,10 @@ func (c Config) batch(step int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(index, c.Batch, 1)
 }
 
-// data is the tokens [N, A, Features], updates [N, A], priors [N, A] and scales [N, A]
-// of all examples.
+// data is the tokens [N, A, Features], updates [N, A], priors [N, A], units [N, A] and scales
+// [N, A] of all examples.
 func (c Config) data() ([]*tensors.Tensor, error) {
-	var tokens, updates, priors, scales []float32
+	var tokens, updates, priors, units, scales []float32
 	for _, x := range c.Contexts() {
 		row := Encode(x.Update, x.Prior)
 		for a, token := range row.Tokens {
@@ -109,7 +113,7 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 				tokens = append(tokens, float32(v))
 			}
 			updates, priors = append(updates, float32(x.Update[a])), append(priors, float32(x.Prior[a]))
-			scales = append(scales, float32(row.Scale[a]))
+			units, scales = append(units, float32(row.Unit[a])), append(scales, float32(row.Scale[a]))
 		}
 	}
 	n, a := c.Examples, c.Actions
@@ -117,13 +121,13 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 		tensors.FromFlatDataAndDimensions(tokens, n, a, Features),
 		tensors.FromFlatDataAndDimensions(updates, n, a),
 		tensors.FromFlatDataAndDimensions(priors, n, a),
+		tensors.FromFlatDataAndDimensions(units, n, a),
 		tensors.FromFlatDataAndDimensions(scales, n, a),
 	}, nil
 }
 
-// In units of the separation d = 1, a pair that is nearly tied is taken at up to five times the
-// temperature of one that is d apart; for the network's read-out, whose error grows with its scale,
-// relative to that.
+// Logits' errors grow with the larger unit or scale of a pair of actions. Its temperature is relative to that: a pair
+// that is nearly tied is taken at up to five times, or three times, that of one that is a unit apart.
 const sharp, tied, tiedNetwork = 2, .2, .5
 
 // loss is the mean over both read-outs, all pairs of actions and all examples of the
@@ -138,14 +142,16 @@ const sharp, tied, tiedNetwork = 2, .2, .5
 // locks up.
 func loss(network train.Outputs, data, batch []*Node) *Node {
 	part := func(i int) *Node { return Gather(data[i], batch[0]) }
-	tokens, update, prior, scale := part(0), part(1), part(2), part(3)
+	tokens, update, prior, unit, scale := part(0), part(1), part(2), part(3), part(4)
 	outputs := MulScalar(relative(network, tokens), Carrier)
 	output := func(i int) *Node { return Squeeze(Slice(outputs, AxisRange(), AxisRange(), AxisElem(i)), -1) }
 	gap := Abs(differences(update))
-	larger := Max(ExpandAxes(scale, 1), Add(ExpandAxes(scale, 2), ZerosLike(gap)))
-	added := proximal(output(1), update, Div(Scalar(gap.Graph(), gap.DType(), sharp), AddScalar(gap, tied)))
-	alone := proximal(Sub(Mul(scale, output(0)), prior), update,
-		Div(Scalar(gap.Graph(), gap.DType(), sharp), Add(gap, MulScalar(larger, tiedNetwork))))
+	at := func(scale *Node, tied float64) *Node {
+		larger := Max(ExpandAxes(scale, 1), Add(ExpandAxes(scale, 2), ZerosLike(gap)))
+		return Div(Scalar(gap.Graph(), gap.DType(), sharp), Add(gap, MulScalar(larger, tied)))
+	}
+	added := proximal(Mul(unit, output(1)), update, at(unit, tied))
+	alone := proximal(Sub(Mul(scale, output(0)), prior), update, at(scale, tiedNetwork))
 	return Add(added, alone)
 }
 

@@ -170,8 +170,7 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 		}
 		if ratio := cliff(scale.Optimum.Q); ratio > deepest {
 			a.warn("in a state one action is worth less than the others by %.0e times what these differ by, and the "+
-				"actor was tried up to %.0e: it may not see their differences, and lock up (--actor exact does not)",
-				ratio, deepest)
+				"actor was tried up to %.0e: it may lock up", ratio, deepest)
 		}
 		if least := leastPositive(scale.Problem.Pi0); least < math.Exp(anymdp.LogFloor) {
 			a.warn("the actor's network sees no share of mass below e^%d = %.0e; π₀ holds %.2g "+
@@ -329,7 +328,7 @@ func (s solveCmd) model() (*train.Model, error) {
 }
 
 // deepest is the cliff up to which the actor for any MDP was tried.
-const deepest = 1e5
+const deepest = 1e12
 
 // cliff returns the largest of the states' ratios of the range of an action's values to their range
 // without the worst action, 0 where no state has three actions that differ.

@@ -13,7 +13,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/internal/safetensors"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
@@ -35,24 +34,13 @@ func AnyFolder(preset string, c anymdp.Config) string {
 	return filepath.Join(preset, "any", fmt.Sprintf("any-%d-%.12s", c.Seed, c.Hash()))
 }
 
-// anyForward is a configuration's network in float32 or, exactly, in float64.
-func anyForward(preset string, c anymdp.Config, exactly bool) (forward anymdp.Forward, err error) {
-	path := filepath.Join(AnyFolder(preset, c), AnyWeights)
-	if !exactly {
-		model, err := anymdp.Load(path)
-		if err != nil {
-			return nil, fmt.Errorf("any: %w", err)
-		}
-		return model.Sequences, nil
-	}
-	f, err := safetensors.ReadFile(path)
-	if err == nil {
-		forward, err = anymdp.Plain(f)
-	}
+// anyForward is a configuration's network in float32.
+func anyForward(preset string, c anymdp.Config) (anymdp.Forward, error) {
+	model, err := anymdp.Load(filepath.Join(AnyFolder(preset, c), AnyWeights))
 	if err != nil {
 		return nil, fmt.Errorf("any: %w", err)
 	}
-	return forward, nil
+	return model.Sequences, nil
 }
 
 // Any adds every set for every identity to a preset.
@@ -97,7 +85,7 @@ func (r anySet) unit(c anymdp.Config) experiment.Unit {
 			if first > 0 { // at the horizons of the paper
 				some.Problems, some.Network, some.Mixed, horizons = first, first, min(first, r.Mixed), anyReplayed(r)
 			}
-			forward, err := anyForward(s.Root(), c, r.Cliff > 0)
+			forward, err := anyForward(s.Root(), c)
 			if err != nil {
 				return nil, err
 			}
@@ -120,12 +108,13 @@ func anyReplayed(r anySet) []int {
 	return anyHorizons[:2]
 }
 
-// anyHorizons are the rounds T after which the returned policies are scored.
-var anyHorizons = []int{20, 40, 100, 400}
+// anyHorizons are the rounds T after which the returned policies are scored, those at cliffs the
+// first two.
+var anyHorizons = []int{20, 40, 100}
 
 func (r anySet) horizons() []int {
 	if r.Cliff > 0 {
-		return anyHorizons[:3]
+		return anyHorizons[:2]
 	}
 	return anyHorizons
 }
@@ -145,8 +134,8 @@ type anySet struct {
 	// Lock, if set, draws Mass for every problem log-uniformly from 10⁻¹² to 10⁻¹, and
 	// every other problem has it Everywhere.
 	Lock bool
-	// Cliff, if not 0, is what the worst action of the one state costs; π₀ leaves it a thousandth of a
-	// thousandth part of that, so that it costs nothing at first. These sets run in float64.
+	// Cliff, if not 0, is the most that the worst action of the one state costs: K is drawn
+	// log-uniformly from 1 to Cliff. π₀ leaves that action 10⁻³/K, so that it costs nothing at first.
 	Cliff float64 `json:",omitempty"`
 	Eta   float64 // 0 stands for [pmd.SuggestedSpan] over the range of Q*
 	// Fixture, if not 0, is the root of the benchmark's problems, which all identities share.
@@ -161,7 +150,7 @@ type anySet struct {
 // anyBase is the set that those of any.json differ from in what they say.
 var anyBase = anySet{
 	Family: mdp.Random, States: 7, Actions: mdp.Actions, Gamma: mdp.Discount, Least: -1, Most: 1,
-	Eta: control.NominalStep, Problems: 200, Network: 200,
+	Eta: control.NominalStep, Problems: 100, Network: 100,
 }
 
 //go:embed any.json
@@ -188,8 +177,9 @@ type anyProblem struct {
 	Eta float64
 }
 
-// anyRoot is the root of the problems of the table. While the recipe was made others were looked at.
-const anyRoot = 31900
+// anyRoot is the root of the problems of the table, first drawn when the recipe was fixed. It was
+// chosen on those of other roots, which the model card names.
+const anyRoot = 61900
 
 // Draw returns the problems of a set for an identity. They are a function of the two.
 func (r anySet) Draw(identity uint64) ([]anyProblem, error) {
@@ -227,15 +217,15 @@ func (r anySet) change(p mdp.Problem, stream uint64, i int) (anyProblem, error) 
 	rng := seed.New(stream, "state", i)
 	only, mass, everywhere := rng.IntN(r.States), r.Mass, r.Everywhere
 	if r.Cliff > 0 {
-		worst := floats.MinIdx(optimum.Q.RawRowView(only))
-		rewards.Set(only, worst, -r.Cliff)
+		worst, cost := floats.MinIdx(optimum.Q.RawRowView(only)), math.Pow(r.Cliff, rng.Float64())
+		rewards.Set(only, worst, -cost)
 		if m, err = mdp.New(r.Gamma, p.MDP.DenseP(), rewards); err == nil {
 			optimum, err = m.Optimal()
 		}
 		if err != nil {
 			return anyProblem{}, err
 		}
-		pmd.Starve(p.Pi0.RawRowView(only), worst, 1e-3/r.Cliff)
+		pmd.Starve(p.Pi0.RawRowView(only), worst, 1e-3/cost)
 	}
 	out := anyProblem{mdp.Problem{MDP: m, Pi0: p.Pi0}, r.Eta}
 	if r.Eta == 0 {

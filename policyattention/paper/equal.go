@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
+	"icrl/policyattention/anymdp"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
@@ -39,7 +41,8 @@ type equalRun struct {
 	Values  []float64 `json:"values"` // of the method's free numbers
 	// Tuning is how they were chosen on calibration problems, absent where nothing was searched: from
 	// a grid of an eighth of each start, the start, and eight times it, on to the best of the
-	// neighbours by factors of two until none is better.
+	// neighbours by factors of two until none is better. Those of the actor for any MDP were chosen with
+	// the weights of an earlier recipe, and kept.
 	Tuning *tuning `json:"tuning"`
 	// Elsewhere says that its first rounds are those of another run, which alone is verified.
 	Elsewhere bool `json:"elsewhere"`
@@ -116,6 +119,10 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 	if r.Untuned {
 		name += "-untuned"
 	}
+	actor := ""
+	if strings.HasPrefix(r.Method, "any") {
+		actor = anymdp.Standard(anymdp.Identities[0]).Hash()
+	}
 	u = experiment.Unit{
 		Block: "equal", Name: name, Key: rows.Key{Method: r.Method, S: int32(r.States), Family: string(mdp.Random)},
 		Of: r.row(), Problems: equalProblems, Sample: 2, Tolerance: rounding,
@@ -124,7 +131,8 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 			Rounds, Problems, Calibrating, Runs int
 			Horizons                            []int
 			Roots                               roots
-		}{r.informedMethod, equalRounds, equalProblems, 24, r.runs(), equalHorizons, equalRoots[r.States]},
+			Actor                               string `json:",omitempty"`
+		}{r.informedMethod, equalRounds, equalProblems, 24, r.runs(), equalHorizons, equalRoots[r.States], actor},
 	}
 	if r.Learned {
 		u.Tolerance = learnedRounding

@@ -136,7 +136,7 @@ var planners = []planner{
 		return control.ExactPMD(eta), nil
 	}},
 	{"any", 1, func(s *experiment.Store, eta float64) (control.Loop, error) {
-		forward, err := anyForward(s.Root(), anymdp.Standard(anymdp.Identities[0]), false)
+		forward, err := anyForward(s.Root(), anymdp.Standard(anymdp.Identities[0]))
 		if err != nil {
 			return control.Loop{}, err
 		}
@@ -170,7 +170,10 @@ var severalBackups = control.CriticFunc(func(c control.Context) (*mat.Dense, err
 func (Families) Units(*experiment.Store) (units []experiment.Unit, err error) {
 	for _, f := range families {
 		for _, m := range planners {
-			key := rows.Key{Method: m.name, Family: f.name}
+			key, actor := rows.Key{Method: m.name, Family: f.name}, ""
+			if m.name == "any" {
+				actor = anymdp.Standard(anymdp.Identities[0]).Hash()
+			}
 			units = append(units, experiment.Unit{
 				Block: "families", Name: f.name + "/" + m.name, Key: key, Of: key, Problems: familyProblems, Sample: 1,
 				Tolerance: anyTolerance, Config: struct {
@@ -179,7 +182,8 @@ func (Families) Units(*experiment.Store) (units []experiment.Unit, err error) {
 					Problems, BackupsARound int
 					Backups                 []int
 					Gamma                   float64
-				}{f.name, m.name, familyRoot, familyProblems, m.backups, familyBackups, farDiscount},
+					Actor                   string `json:",omitempty"`
+				}{f.name, m.name, familyRoot, familyProblems, m.backups, familyBackups, farDiscount, actor},
 				Compute: func(_ context.Context, s *experiment.Store, first int, _ *experiment.Result) (
 					*experiment.Result, error) {
 					return f.compute(s, m, key, first)

@@ -49,15 +49,15 @@ export const trainedWhy = (part) =>
   `${WHY[part]} The trained network sees one state at a time: this is ${stateName(app.view.state)}.`;
 
 const FEATURES = [
-  ["update", "ηQ less its mean, over its largest distance from it, and over κ = 100"],
+  ["update", "ηQ less the best action’s, over this action’s unit d, and over κ = 100"],
   ["habit", "log π less the likeliest action’s, over this action’s scale, and over κ = 100"],
-  ["update in habit’s scale", "ηQ less its mean, over this action’s scale, and over κ = 100"],
+  ["update in habit’s scale", "ηQ less the best action’s, over this action’s scale, and over κ = 100"],
   ["carrier", "always one: it keeps LayerNorm’s divisor steady, as the paper’s carrier does"],
 ];
 const RESULTS = [
   ["o₀", "The output for a read-out that does not add log π; it is not used here."],
-  ["o₁", "The update: κ times the row’s span times this is added to log π."],
-  ["logit", "log π + κ d o₁, with d the row’s span."],
+  ["o₁", "The update: κ times the action’s unit times this is added to log π."],
+  ["logit", "log π + κ d o₁, with d how far ηQ is from the best, plus its least such distance above 0."],
   ["π̂", "The softmax of the logits."],
 ];
 const NTH = ["1st", "2nd", "3rd", "4th"];
