@@ -23,7 +23,7 @@ type Context struct {
 // beyond what loops reach.
 //
 //   - The update is Gaussian, or nearly tied but for some actions, or heavy-tailed, so
-//     that one action is far from all others, or uniform. In every other state some actions
+//     that one action is far from all others, or uniform. In four of ten states some actions
 //     lie below a cliff, lower by up to Deepest, log-uniform, where the others span 1.
 //   - The prior has a scale from 1/20 to 3,000 separations, log-uniform: from early rounds
 //     with large steps to masses that take hundreds of rounds to move. It is Gaussian,
