@@ -242,8 +242,8 @@ func TestSolveInterrupted(t *testing.T) {
 	interrupted(t, 200*time.Millisecond, os.Interrupt, "--mdp", large) // of the seconds that it takes
 	path, out := problemFile(t, 40), filepath.Join(t.TempDir(), "policy.npz")
 	for _, wait := range []time.Duration{time.Second, 10 * time.Second, time.Minute} {
-		stdout, stderr := interrupted(t, wait, syscall.SIGTERM, "--mdp", path, "--eta", "1e-9", "--rounds", "1000000000",
-			"--tol", "0", "--out", out)
+		stdout, stderr := interrupted(t, wait, syscall.SIGTERM, "--mdp", path, "--eta", "1e-9",
+			"--rounds", "1000000000", "--tol", "0", "--out", out)
 		if !strings.Contains(stdout, "loss after round") && wait < time.Minute {
 			continue
 		}

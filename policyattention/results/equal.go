@@ -139,7 +139,8 @@ func (s *Store) equal() (t Table) {
 
 // greedy is what the first round of policy iteration leaves of the study's problems.
 func (s *Store) greedy() (t Table) {
-	t.Title, t.Columns = "Problems of the study with equal information that one greedy step on Q^π₀ solves", []string{"S", "share solved"}
+	t.Title = "Problems of the study with equal information that one greedy step on Q^π₀ solves"
+	t.Columns = []string{"S", "share solved"}
 	rows := s.Block("equal").Where(Method.Is("policy-iteration"), Column("round").Is(1))
 	t.err = rows.err
 	for _, states := range rows.Values(S) {
@@ -243,15 +244,15 @@ func (s *Store) lead() (t Table) {
 	t.Title = "PolicyAttention's lead, as the paper compares, taken apart (mean losses)"
 	t.Columns = []string{"method", "S", "T", "lead", "= update rule", "+ information", "+ tuning",
 		"update, both on 20 transitions", "update, both with the model"}
-	t.Notes = []string{"Above 0 is in PolicyAttention's favour. The recipe cpu of Algorithm Distillation does not learn " +
-		"in context at S = 16: table qualification."}
+	t.Notes = []string{"Above 0 is in PolicyAttention's favour. The recipe cpu of Algorithm Distillation does not " +
+		"learn in context at S = 16: table qualification."}
 	for _, method := range leads {
 		for _, states := range []int{8, 16} {
 			for _, horizon := range Horizons {
 				l, err := s.LeadOver(method, states, horizon)
 				t.err = errors.Join(t.err, err)
-				row := []any{strings.Replace(Label(method), "Distillation", "Distillation (cpu)", 1), fmt.Sprint(states),
-					fmt.Sprint(horizon)}
+				label := strings.Replace(Label(method), "Distillation", "Distillation (cpu)", 1)
+				row := []any{label, fmt.Sprint(states), fmt.Sprint(horizon)}
 				for _, e := range []stats.Estimate{l.Lead, l.Update, l.Information, l.Tuning, l.UpdateWindow,
 					l.UpdateModel} {
 					row = append(row, signed(e))

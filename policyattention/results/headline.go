@@ -37,9 +37,9 @@ func (s *Store) headlineOf(horizons []int, filters ...Filter) Table {
 }
 
 const headlineNote = "Means / reference: mean loss over all runs / exact PMD's. Its interval is for other problems " +
-	"and the same networks, and covers .95 at S = 4, .92 to .94 at S = 8 and .83 to .95 at S = 16 (TestCoverage); for " +
-	"other networks see the range over runs. 95 %, 99 %, worst: of the loss less exact PMD's. Locked: the share of " +
-	"problems where that is above .05."
+	"and the same networks, and covers .95 at S = 4, .92 to .94 at S = 8 and .83 to .95 at S = 16 (TestCoverage); " +
+	"for other networks see the range over runs. 95 %, 99 %, worst: of the loss less exact PMD's. Locked: the share " +
+	"of problems where that is above .05."
 
 // seen are the recipes by which tokens see each other, and what a pair sees.
 var seen = []struct{ recipe, pair string }{{"plain", "everything before, the paper's"},

@@ -110,8 +110,8 @@ func (c Config) Validate() error {
 		return bad("S=%d states and A=%d actions, want at least two of each", c.States, c.Actions)
 	case min(c.Hidden, c.Width, c.Blocks, c.State) < 1 || max(c.Hidden, c.Width, c.State) > 1<<12 ||
 		c.State%(2*c.Blocks) != 0 || c.Layers != 1:
-		return bad("%d and %d units in %d layers of state %d in %d blocks, want 1 to 4096, a layer, an even state a block",
-			c.Width, c.Hidden, c.Layers, c.State, c.Blocks)
+		return bad("%d and %d units in %d layers of state %d in %d blocks, want 1 to 4096, one layer, an even state "+
+			"a block", c.Width, c.Hidden, c.Layers, c.State, c.Blocks)
 	case min(c.Steps, c.Rows, c.Epochs, c.Minibatches) < 1 || c.Lives != 1 || c.Life < 2:
 		return bad("%d steps, %d rows of %d lives of %d steps, %d epochs of %d minibatches, want one life of two steps",
 			c.Steps, c.Rows, c.Lives, c.Life, c.Epochs, c.Minibatches)

@@ -191,7 +191,8 @@ func TestOptimizer(t *testing.T) {
 			for i, g := range mean {
 				m[i] = opt.Beta1*m[i] + (1-opt.Beta1)*g
 				v[i] = opt.Beta2*v[i] + (1-opt.Beta2)*g*g
-				first, second := m[i]/(1-math.Pow(opt.Beta1, float64(step))), v[i]/(1-math.Pow(opt.Beta2, float64(step)))
+				first := m[i] / (1 - math.Pow(opt.Beta1, float64(step)))
+				second := v[i] / (1 - math.Pow(opt.Beta2, float64(step)))
 				p[i] -= opt.Rate(step) * (first/(math.Sqrt(second)+opt.Epsilon) + opt.WeightDecay*p[i])
 				average[i] += 9 / (float64(step) + 8) * (p[i] - average[i])
 			}
