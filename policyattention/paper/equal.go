@@ -119,10 +119,6 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 	if r.Untuned {
 		name += "-untuned"
 	}
-	actor := ""
-	if strings.HasPrefix(r.Method, "any") {
-		actor = anymdp.Standard(anymdp.Identities[0]).Hash()
-	}
 	u = experiment.Unit{
 		Block: "equal", Name: name, Key: rows.Key{Method: r.Method, S: int32(r.States), Family: string(mdp.Random)},
 		Of: r.row(), Problems: equalProblems, Sample: 2, Tolerance: rounding,
@@ -132,7 +128,7 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 			Horizons                            []int
 			Roots                               roots
 			Actor                               string `json:",omitempty"`
-		}{r.informedMethod, equalRounds, equalProblems, 24, r.runs(), equalHorizons, equalRoots[r.States], actor},
+		}{r.informedMethod, equalRounds, equalProblems, 24, r.runs(), equalHorizons, equalRoots[r.States], r.actor()},
 	}
 	if r.Learned {
 		u.Tolerance = learnedRounding
@@ -146,6 +142,14 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 		return r.compute(s, make, first, stored)
 	}
 	return u, err
+}
+
+// actor is the hash of how the actor for any MDP was trained, empty for methods without it.
+func (r equalRun) actor() string {
+	if strings.HasPrefix(r.Method, "any") {
+		return anymdp.Standard(anymdp.Identities[0]).Hash()
+	}
+	return ""
 }
 
 func (r equalRun) row() rows.Equal {

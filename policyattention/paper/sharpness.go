@@ -43,7 +43,9 @@ func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experim
 		Run, Rounds, Problems, Calibrating int
 		Roots                              roots
 		Values, Temperatures               []float64
-	}{r.informedMethod, j, sharpRounds, equalProblems, sharpCalibrating, root, r.Values, experiment.Temperatures}
+		Actor                              string `json:",omitempty"`
+	}{r.informedMethod, j, sharpRounds, equalProblems, sharpCalibrating, root, r.Values, experiment.Temperatures,
+		r.actor()}
 	u.Compute = func(_ context.Context, s *experiment.Store, first int, stored *experiment.Result) (
 		*experiment.Result, error) {
 		run := func(problems, samples uint64, n int) ([]*control.Scale, []*mat.Dense, error) {
