@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -175,7 +176,8 @@ func (d documentCmd) Run(g *globals) error {
 }
 
 type verifyCmd struct {
-	Whole bool `help:"Compute the rows of all problems again, not of a sample."`
+	Whole bool    `help:"Compute the rows of all problems again, not of a sample."`
+	Seed  *uint64 `help:"Of the sample; without it a new one each time, which is printed."`
 }
 
 func (c verifyCmd) Run(ctx context.Context, g *globals) error {
@@ -187,7 +189,10 @@ func (c verifyCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	v, err := store.Verify(ctx, c.Whole)
+	if c.Seed == nil {
+		c.Seed = new(uint64(rand.Uint32()))
+	}
+	v, err := store.Verify(ctx, c.Whole, *c.Seed)
 	if err != nil {
 		return err
 	}

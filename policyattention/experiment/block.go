@@ -52,6 +52,7 @@ type block struct {
 	// Brief keeps losses alone, rounded to float32: files of thousands of problems stay small.
 	Brief    bool
 	Families []mdp.Family
+	OneIn    int // verification computes one unit in so many again, where they are not by problem; 0 is all
 }
 
 // kind is what a cell computes.
@@ -103,7 +104,7 @@ var blocks = []block{
 	{Name: Mechanism, Kind: oneStep, Problems: heldOut},
 	{Name: Ablation, Kind: oneStep, Problems: heldOut},
 	{Name: Heads, Problems: heldOut},
-	{Name: Sizes, Problems: heldOut},
+	{Name: Sizes, Problems: heldOut, OneIn: 12},
 	{Name: Calibration, Kind: oneStepAt, Problems: ownCheck},
 	{Name: Backups, Kind: oneBackup, Problems: heldOut},
 }
@@ -232,7 +233,7 @@ func (p Preset) Unit(c Cell) (u Unit, err error) {
 		if err != nil {
 			return u, err
 		}
-		of = newStudy(&u, own, f)
+		of = newStudy(&u, own, b, f)
 	} else if c.Seed == 0 && !m.Untrained {
 		return u, errors.New("it has no model seed")
 	} else if of, err = p.computation(&u, b, m, s, f); err != nil {
@@ -271,7 +272,11 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 		u.Tolerance = walking
 	}
 	if method.Networks(u.Weights) {
-		u.Tolerance, u.Sample = cmp.Or(m.Tolerance, network), min(sampled, u.Sample)
+		n := sampled
+		if b.Brief {
+			n = ofThousands
+		}
+		u.Tolerance, u.Sample = cmp.Or(m.Tolerance, network), min(n, u.Sample)
 		// A last policy is 400 dependent rounds away. Where mass is just moving from one action to another an error
 		// is large: one of 1e-6 in π₀ is 6e-5 after round 400 on problem 48 of PMD-target at S = 8, the one on which
 		// entries have differed by 8e-4 between processors, and below 1e-5 on the 63 others.
@@ -319,8 +324,7 @@ const (
 	ofCritic = 2e-3  // what a critic's network returns
 )
 
-// sampled is on how many problems the runs of networks are computed again. Closed loops are so on
-// problems that the digest of all files chooses, so that nobody who changes a file chooses them: who
-// replaces half of 64 problems is found in 63 of 64 runs. Inputs of one step are the first ones, and
-// `inputs` times as many.
-const sampled, inputs = 6, 3
+// sampled is on how many problems the runs of networks are computed again, ofThousands where there are
+// thousands. Closed loops are so on problems that a new seed chooses each time: who replaces half of 64
+// problems is found in 63 of 64 runs. Inputs of one step are the first ones, and `inputs` times as many.
+const sampled, ofThousands, inputs = 6, 16, 3

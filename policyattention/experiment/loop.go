@@ -215,13 +215,13 @@ type study struct {
 	Study    method.Study `json:"study"`
 }
 
-func newStudy(u *Unit, own method.Study, f Fixtures) study {
+func newStudy(u *Unit, own method.Study, b block, f Fixtures) study {
 	u.Weights, u.Tolerance = own.Weights(), walking
 	if method.Networks(u.Weights) {
 		u.Tolerance = network
 	}
 	if own.OwnProblems() {
-		u.Problems = 0
+		u.Problems, u.Sample = 0, b.OneIn
 		return study{nil, own}
 	}
 	u.Sample = min(sampled*inputs, f.Problems)

@@ -41,6 +41,7 @@ func (d Discrepancy) String() string {
 // Verification is what Verify found.
 type Verification struct {
 	Preset    string `json:"preset"`
+	Seed      uint64 `json:"seed"`      // of what is chosen to be computed again
 	Files     int    `json:"files"`     // whose digest was checked
 	Trainings int    `json:"trainings"` // training runs checked
 	Units     int    `json:"units"`     // evaluations checked
@@ -56,9 +57,9 @@ type Verification struct {
 func (v *Verification) String() string {
 	return fmt.Sprintf(
 		"preset %s: %d files, %d training runs, %d evaluations (%d not yet run, %d without their weights), "+
-			"%d rows computed again, %d policies scored: %d discrepancies, in %.0f s of processor time",
+			"%d rows computed again, %d policies scored: %d discrepancies, in %.0f s of processor time (seed %d)",
 		v.Preset, v.Files, v.Trainings, v.Units, v.Missing, v.WithoutWeights, v.Again, v.Scored, len(v.Discrepancies),
-		v.CPUSeconds)
+		v.CPUSeconds, v.Seed)
 }
 
 // Err returns an error that wraps ErrDiscrepancies if there are any.
@@ -83,13 +84,13 @@ func (v *Verification) merge(w *Verification) {
 }
 
 // Verify has one rule: what rows say is computed again from weights and seeds, and compared. It
-// does so for some problems of each unit (see Unit.Sample), or whole for all; recorded choices
-// are made again; and every stored policy is scored. Files must be those of SHA256SUMS, weights
+// does so for some problems of each unit (see Unit.Sample), which a seed chooses that whoever changes a
+// file cannot know, or whole for all; recorded choices are made again; and every stored policy is scored. Files must be those of SHA256SUMS, weights
 // those that records name, records those of the plan. An error means that verification could not
 // be done; see Verification.Err for what it found.
-func (s *Store) Verify(ctx context.Context, whole bool) (*Verification, error) {
+func (s *Store) Verify(ctx context.Context, whole bool, chosen uint64) (*Verification, error) {
 	meter := StartMeter()
-	v := &Verification{Preset: s.Preset.Name, Discrepancies: []Discrepancy{}}
+	v := &Verification{Preset: s.Preset.Name, Seed: chosen, Discrepancies: []Discrepancy{}}
 	if err := s.verifyFiles(v); err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (s *Store) Verify(ctx context.Context, whole bool) (*Verification, error) {
 	// Neighbours in the plan run the same compiled program. In any other order few of
 	// the workers wait for a compilation at the same time.
 	for _, i := range seed.New(0, "verification").Perm(len(tasks)) {
-		found[i] = &Verification{}
+		found[i] = &Verification{Seed: chosen}
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return fmt.Errorf("experiment: verification stopped: %w", context.Cause(ctx))
@@ -248,15 +249,14 @@ func (s *Store) verifyUnit(ctx context.Context, v *Verification, u Unit, r Recor
 }
 
 // chosen reports which problems of a unit, n in number, are computed again: the first ones, or those
-// of a closed loop that the digest of SHA256SUMS chooses.
-func (s *Store) chosen(u Unit, n int) func(problem int32) bool {
+// of a closed loop that the seed chooses.
+func (v *Verification) chosen(u Unit, n int) func(problem int32) bool {
 	l, ok := u.Config.(*Loop)
 	if !ok || l.block.Kind != closedLoop {
 		return func(problem int32) bool { return problem >= 0 && int(problem) < n }
 	}
-	digest, _ := FileDigest(filepath.Join(s.root, sumsFile)) // empty where nothing has been merged
 	some := map[int32]bool{}
-	for _, i := range seed.New(0, "verification", digest, u.Path()).Perm(u.Problems)[:n] {
+	for _, i := range seed.New(v.Seed, "verification", u.Path()).Perm(u.Problems)[:n] {
 		some[int32(i)] = true
 	}
 	return func(problem int32) bool { return some[problem] }
@@ -287,7 +287,12 @@ func (s *Store) again(
 			differs(0, fmt.Sprintf("it has not as many rows on each of %d problems", u.Problems))
 			return nil
 		}
-		some.Tables = stored.On(s.chosen(u, sample))
+		some.Tables = stored.On(v.chosen(u, sample))
+	} else if sample > 0 {
+		if seed.New(v.Seed, "verification", u.Path()).IntN(sample) > 0 {
+			return nil
+		}
+		sample = 0
 	}
 	again, err := u.Compute(ctx, s, sample, &some)
 	if err != nil {

@@ -333,7 +333,7 @@ func weightsSwapped(t *testing.T, root string) {
 // made to fit.
 func TestVerifyFindsCorruptions(t *testing.T) {
 	s, _ := merged(t)
-	v := testkit.Must(s.Verify(t.Context(), true))(t)
+	v := testkit.Must(s.Verify(t.Context(), true, 1))(t)
 	units := testkit.Must(s.Units())(t)
 	if v.Err() != nil || v.Missing > 0 || v.Units != len(units) || v.Scored == 0 || v.Again == 0 {
 		t.Fatalf("%v: %v", v, v.Discrepancies)
@@ -349,7 +349,7 @@ func TestVerifyFindsCorruptions(t *testing.T) {
 				seal(t, s.Root())
 			}
 			s = testkit.Must(little(t).Open(artifacts, "go"))(t)
-			v := testkit.Must(s.Verify(t.Context(), strings.Contains(c.name, "-steps")))(t)
+			v := testkit.Must(s.Verify(t.Context(), strings.Contains(c.name, "-steps"), 1))(t)
 			if !errors.Is(v.Err(), experiment.ErrDiscrepancies) ||
 				!strings.Contains(fmt.Sprint(v.Discrepancies), c.want) {
 				t.Errorf("found %v, want %q", v.Discrepancies, c.want)
