@@ -4,7 +4,7 @@
 
 It computes again, and compares with the rows: the SHA-256 of every file; the problems, from their
 seeds; the losses of stored policies; all of exact PMD; the loops of networks from their weights, on
-six problems each (64 of thousands) that a new seed chooses, or on all. Exit status 3 if anything
+six problems each (16 of thousands) that a new seed chooses, or on all. Exit status 3 if anything
 differs. As a module it has draw, evaluate, optimum, pmd, transformer, actor.
 """
 
@@ -307,7 +307,7 @@ class Verifier:
                 return  # left out
             if digest(folder / file) != sha:
                 raise ValueError("it was made from other weights")
-            step, few = actor(folder / file, t), 64 if brief else 6
+            step, few = actor(folder / file, t), 16 if brief else 6
             tolerance = 2e-2 if t["objective"] == "reward-only" else NETWORK  # its logits are large
         if exact:  # whoever changes a file cannot know which problems
             random = np.random.default_rng([self.seed, *what.encode()])
