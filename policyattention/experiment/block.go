@@ -104,7 +104,7 @@ var blocks = []block{
 	{Name: Mechanism, Kind: oneStep, Problems: heldOut},
 	{Name: Ablation, Kind: oneStep, Problems: heldOut},
 	{Name: Heads, Problems: heldOut},
-	{Name: Sizes, Problems: heldOut, OneIn: 12},
+	{Name: Sizes, Problems: heldOut, OneIn: 19},
 	{Name: Calibration, Kind: oneStepAt, Problems: ownCheck},
 	{Name: Backups, Kind: oneBackup, Problems: heldOut},
 }

@@ -221,7 +221,7 @@ func newStudy(u *Unit, own method.Study, b block, f Fixtures) study {
 		u.Tolerance = network
 	}
 	if own.OwnProblems() {
-		u.Problems, u.Sample = 0, b.OneIn
+		u.Problems, u.OneIn = 0, b.OneIn
 		return study{nil, own}
 	}
 	u.Sample = min(sampled*inputs, f.Problems)

@@ -27,9 +27,10 @@ type Unit struct {
 	Rows     int // how many there are, where it is not 0
 	Weights  []method.Weights
 	// Sample is how many problems verification computes again, all for 0 and none below; Tolerance is
-	// how much its numbers may then differ. They are the first ones, or chosen ones of a Loop. Of units that
-	// are not by problem it computes one in Sample again, all for 0.
+	// how much its numbers may then differ. They are the first ones, or chosen ones of a Loop. OneIn is of how
+	// many such units verification computes one again, all for 0.
 	Sample    int
+	OneIn     int
 	Tolerance float64
 	// Compute returns the rows on the first problems, all for 0. Where the unit is verified,
 	// stored is what it has left on these, so that recorded choices are made again; a Loop then runs

@@ -279,7 +279,8 @@ func (s *Store) again(
 	if n := stored.Len(); u.Rows > 0 && n != u.Rows {
 		differs(0, fmt.Sprintf("it has %d rows, want %d", n, u.Rows))
 	}
-	if sample < 0 {
+	left := !whole && u.OneIn > 0 && seed.New(v.Seed, "verification", u.Path()).IntN(u.OneIn) > 0
+	if sample < 0 || left {
 		return nil
 	}
 	if sample > 0 && u.Problems > 0 {
@@ -288,11 +289,6 @@ func (s *Store) again(
 			return nil
 		}
 		some.Tables = stored.On(v.chosen(u, sample))
-	} else if sample > 0 {
-		if seed.New(v.Seed, "verification", u.Path()).IntN(sample) > 0 {
-			return nil
-		}
-		sample = 0
 	}
 	again, err := u.Compute(ctx, s, sample, &some)
 	if err != nil {
