@@ -85,9 +85,9 @@ func (v *Verification) merge(w *Verification) {
 
 // Verify has one rule: what rows say is computed again from weights and seeds, and compared. It
 // does so for some problems of each unit (see Unit.Sample), which a seed chooses that whoever changes a
-// file cannot know, or whole for all; recorded choices are made again; and every stored policy is scored. Files must be those of SHA256SUMS, weights
-// those that records name, records those of the plan. An error means that verification could not
-// be done; see Verification.Err for what it found.
+// file cannot know, or whole for all; recorded choices are made again; and every stored policy is scored.
+// Files must be those of SHA256SUMS, weights those that records name, records those of the plan. An error
+// means that verification could not be done; see Verification.Err for what it found.
 func (s *Store) Verify(ctx context.Context, whole bool, chosen uint64) (*Verification, error) {
 	meter := StartMeter()
 	v := &Verification{Preset: s.Preset.Name, Seed: chosen, Discrepancies: []Discrepancy{}}

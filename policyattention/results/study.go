@@ -286,7 +286,8 @@ func (s *Store) cliffs() (t Table) {
 			return t
 		}
 		added, alone := stats.TailOf(excess, .02), stats.TailOf(other, .02)
-		t.Add(states, len(excess), slices.Max(prior.Number("exact")), added.Worst, added.Above, alone.Worst, alone.Above)
+		exact := slices.Max(prior.Number("exact"))
+		t.Add(states, len(excess), exact, added.Worst, added.Above, alone.Worst, alone.Above)
 	}
 	return t
 }

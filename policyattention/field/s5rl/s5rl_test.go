@@ -315,7 +315,7 @@ func TestRecipes(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"method":        func(c *Config) { c.Method = "ppo" },
 		"an even state": func(c *Config) { c.State = 7 },
-		"a layer":       func(c *Config) { c.Layers = 2 },
+		"one layer":     func(c *Config) { c.Layers = 2 },
 		"multiples":     func(c *Config) { c.Rows = 3 },
 		"γ":             func(c *Config) { c.Gamma = 1 },
 		"a rollout":     func(c *Config) { c.Steps++ },
