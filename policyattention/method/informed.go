@@ -1,10 +1,9 @@
 package method
 
 import (
-	"fmt"
-
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
+	"icrl/policyattention/rows"
 )
 
 // Information is how a method learns of a problem, where methods are compared with equal
@@ -25,10 +24,7 @@ type Condition struct {
 
 // String returns for instance "generative, n = 48".
 func (c Condition) String() string {
-	if c.N == 0 {
-		return string(c.Information)
-	}
-	return fmt.Sprintf("%s, n = %d", c.Information, c.N)
+	return rows.Condition(string(c.Information), c.N, false)
 }
 
 // Informed makes a method's controllers where methods are compared with equal information, for each

@@ -136,11 +136,11 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 	if r.Elsewhere {
 		u.Sample = -1
 	}
-	make, err := r.maker(s.Preset.Methods)
-	type result = experiment.Result
-	u.Compute = func(_ context.Context, s *experiment.Store, first int, stored *result) (*result, error) {
-		return r.compute(s, make, first, stored)
+	u.Compute = func(_ context.Context, s *experiment.Store, first int, stored *experiment.Result) (
+		*experiment.Result, error) {
+		return r.compute(s, first, stored)
 	}
+	_, err = r.maker(s.Preset.Methods)
 	return u, err
 }
 
@@ -166,9 +166,7 @@ func (r equalRun) runs() int {
 }
 
 // compute makes the runs on the first problems, all for 0.
-func (r equalRun) compute(
-	s *experiment.Store, make maker, first int, stored *experiment.Result,
-) (*experiment.Result, error) {
+func (r equalRun) compute(s *experiment.Store, first int, stored *experiment.Result) (*experiment.Result, error) {
 	notes, was := Notes{r.Condition, r.Untuned, r.Values, r.Tuning}, Notes{}
 	if stored != nil {
 		if err := json.Unmarshal(stored.Notes, &was); err != nil {
@@ -187,7 +185,7 @@ func (r equalRun) compute(
 	}
 	out := &experiment.Result{}
 	for j := range r.runs() {
-		controller, err := make(r.asCase(s, j))
+		controller, err := r.controller(s, r.asCase(s, j))
 		if err != nil {
 			return nil, err
 		}
@@ -226,6 +224,15 @@ func (r equalRun) asCase(s *experiment.Store, j int) method.Case {
 	}
 }
 
+// controller makes the method's controller.
+func (r equalRun) controller(s *experiment.Store, c method.Case) (control.Controller, error) {
+	make, err := r.maker(s.Preset.Methods)
+	if err != nil {
+		return nil, err
+	}
+	return make(c)
+}
+
 // losses runs a controller on problems, which count what it draws, and scores it by exact solves. They
 // are [problems][horizons].
 func (r equalRun) losses(controller control.Controller, problems []mdp.Problem) (all [][]float64, err error) {
@@ -235,11 +242,8 @@ func (r equalRun) losses(controller control.Controller, problems []mdp.Problem) 
 		m := *p.MDP
 		m.Drawn, counted[i].MDP = &drawn[i], &m
 	}
-	own := func(k int) int { return k } // the controller's rounds in k rounds
-	if p, ok := controller.(baseline.Paced); ok {
-		own = p.Own
-	}
-	trajectories, err := controller.Run(counted, own(equalRounds))
+	rounds := ownRounds(controller, equalRounds)
+	trajectories, err := controller.Run(counted, rounds)
 	if err != nil {
 		return nil, err
 	}
@@ -247,8 +251,8 @@ func (r equalRun) losses(controller control.Controller, problems []mdp.Problem) 
 		if want := equalRounds * r.N; drawn[i] != want {
 			return nil, fmt.Errorf("it drew %d transitions in the condition %s, want %d", drawn[i], r.Condition, want)
 		}
-		if len(t.Policies) != own(equalRounds)+1 {
-			return nil, fmt.Errorf("policies of %d rounds, want %d", len(t.Policies)-1, own(equalRounds))
+		if len(t.Policies) != rounds+1 {
+			return nil, fmt.Errorf("policies of %d rounds, want %d", len(t.Policies)-1, rounds)
 		}
 		scale, err := control.NewScale(problems[i])
 		if err != nil {
@@ -256,7 +260,7 @@ func (r equalRun) losses(controller control.Controller, problems []mdp.Problem) 
 		}
 		losses := make([]float64, len(equalHorizons))
 		for h, horizon := range equalHorizons {
-			k := own(horizon)
+			k := ownRounds(controller, horizon)
 			if losses[h], err = scale.Loss(t.Policies[k]); err != nil {
 				return nil, fmt.Errorf("problem %d, round %d: %w", i, k, err)
 			}
@@ -264,6 +268,14 @@ func (r equalRun) losses(controller control.Controller, problems []mdp.Problem) 
 		all = append(all, losses)
 	}
 	return all, nil
+}
+
+// ownRounds is how many rounds of its own a controller has made after k rounds of the study.
+func ownRounds(c control.Controller, k int) int {
+	if p, ok := c.(baseline.Paced); ok {
+		return p.Own(k)
+	}
+	return k
 }
 
 // begun is a loop that may start from the uniform policy instead of π₀.

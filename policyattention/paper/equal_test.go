@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/testkit"
-	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
@@ -31,7 +30,7 @@ func losses(t *testing.T, s *experiment.Store, c method.Condition, name string, 
 	values ...float64) [][]float64 {
 	t.Helper()
 	r := equalRun{informedMethod: informedMethod{States: 8, Condition: c, Method: name}, Values: values}
-	controller := testkit.Must(testkit.Must(r.maker(s.Preset.Methods))(t)(r.asCase(s, 0)))(t)
+	controller := testkit.Must(r.controller(s, r.asCase(s, 0)))(t)
 	return testkit.Must(r.losses(controller, problems))(t)
 }
 
@@ -72,7 +71,7 @@ func TestConditions(t *testing.T) {
 		if r.States != 8 || r.N > 48 || r.Untuned {
 			continue
 		}
-		controller := testkit.Must(testkit.Must(r.maker(s.Preset.Methods))(t)(r.asCase(s, 0)))(t)
+		controller := testkit.Must(r.controller(s, r.asCase(s, 0)))(t)
 		if _, err := r.losses(controller, problems(t, 1)); err != nil {
 			t.Errorf("%s: %v", r.Method, err)
 		}
@@ -114,13 +113,11 @@ func TestUnseenChangesNothing(t *testing.T) {
 		if r.States != 8 || r.Untuned || !walks && (r.Method != "exact-pmd" || r.Information != method.ByModel) {
 			continue
 		}
-		same, rounds := 0, equalRounds
+		same, rounds := 0, 0
 		var policies [2][]control.Trajectory
 		for i, p := range [][]mdp.Problem{changed(.1, 0), changed(-.2, 5)} {
-			controller := testkit.Must(testkit.Must(r.maker(s.Preset.Methods))(t)(r.asCase(s, 0)))(t)
-			if paced, ok := controller.(baseline.Paced); ok {
-				rounds = paced.Own(equalRounds)
-			}
+			controller := testkit.Must(r.controller(s, r.asCase(s, 0)))(t)
+			rounds = ownRounds(controller, equalRounds)
 			policies[i] = testkit.Must(controller.Run(p, rounds))(t)
 		}
 		for i, x := range policies[0] {
@@ -185,7 +182,7 @@ func TestReturned(t *testing.T) {
 		"certainty-equivalence": {Information: method.ByWindow, N: 20},
 	} {
 		r := equalRun{informedMethod: informedMethod{States: 8, Condition: c, Method: name}}
-		controller := testkit.Must(testkit.Must(r.maker(s.Preset.Methods))(t)(r.asCase(s, 0)))(t)
+		controller := testkit.Must(r.controller(s, r.asCase(s, 0)))(t)
 		scales, policies, err := returned(controller, problems(t, 2), sharpRounds)
 		testkit.Check(t, err)
 		again := testkit.Must(lossesAt(1, scales, policies))(t)

@@ -57,20 +57,12 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 	if c.Objective == train.Critic || c.Attention != train.Everything {
 		return nil, fmt.Errorf("paper: %s with attention %q, want an actor with the paper's", c.Objective, c.Attention)
 	}
-	drawn := c
-	drawn.Task, drawn.Seed, drawn.MDPs, drawn.Examples, drawn.Batch = h.Root, h.Root, h.Contexts, h.Contexts, 1
-	contexts, err := drawn.Contexts()
+	contexts, exact, err := elsewhere(c, h.Root, h.Contexts)
 	if err != nil {
 		return nil, err
 	}
 	add := func(quantity string, layer, value float64) {
 		all = append(all, rows.Measure{Quantity: quantity, X: layer, Value: value})
-	}
-	exact := make([]*mat.Dense, len(contexts))
-	for i, x := range contexts {
-		if exact[i], err = pmd.Step(x.Pi, x.Q, x.Eta); err != nil {
-			return nil, err
-		}
 	}
 	whole, err := rowL1(c, model.Params, contexts, exact)
 	if err != nil {
@@ -108,6 +100,16 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 		add("gain_r2", float64(layer), r2[1])
 	}
 	return all, nil
+}
+
+// elsewhere are n contexts of as many other MDPs, drawn as in training, and PMD's policies there.
+func elsewhere(c train.Config, root uint64, n int) (contexts []control.Context, exact []*mat.Dense, err error) {
+	c.Task, c.Seed, c.MDPs, c.Examples, c.Batch = root, root, n, n, 1
+	if contexts, err = c.Contexts(); err != nil {
+		return nil, nil, err
+	}
+	exact, err = control.RuleActor(pmd.PMD).Act(contexts)
+	return contexts, exact, err
 }
 
 // rowL1 is the mean row-L1 distance of an actor's policies to exact ones.

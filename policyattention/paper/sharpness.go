@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
@@ -33,10 +32,7 @@ func (r equalRun) sharpened() bool {
 func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experiment.Unit {
 	root := equalRoots[r.States]
 	u.Block, u.Name, u.Key.Seed = "equal-sharpness", fmt.Sprintf("%s-%d", u.Name, j), int64(root.Samples)+int64(j)
-	u.Key.Recipe = r.Condition.String()
-	if r.Untuned {
-		u.Key.Recipe += ", untuned"
-	}
+	u.Key.Recipe = rows.Condition(string(r.Information), r.N, r.Untuned)
 	u.Of, u.Sample = u.Key, 2
 	u.Config = struct {
 		informedMethod
@@ -51,11 +47,7 @@ func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experim
 		run := func(problems, samples uint64, n int) ([]*control.Scale, []*mat.Dense, error) {
 			c := r.asCase(s, j)
 			c.Root = samples
-			make, err := r.maker(s.Preset.Methods)
-			if err != nil {
-				return nil, nil, err
-			}
-			controller, err := make(c)
+			controller, err := r.controller(s, c)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -115,9 +107,7 @@ func returned(controller control.Controller, problems []mdp.Problem, rounds int)
 	if scales, err = control.NewScales(problems); err != nil {
 		return nil, nil, err
 	}
-	if p, ok := controller.(baseline.Paced); ok {
-		rounds = p.Own(rounds)
-	}
+	rounds = ownRounds(controller, rounds)
 	trajectories, err := controller.Run(problems, rounds)
 	for _, t := range trajectories {
 		policies = append(policies, t.Policies[rounds])

@@ -4,7 +4,6 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
-	"icrl/policyattention/pmd"
 	"icrl/policyattention/rows"
 	"icrl/policyattention/stats"
 	"icrl/policyattention/train"
@@ -43,32 +42,26 @@ func (x sizes) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err 
 		if err != nil {
 			return all, err
 		}
-		drawn := other.Config
-		drawn.Task, drawn.Seed, drawn.MDPs, drawn.Examples = x.Root, x.Root, x.Problems, x.Problems
-		contexts, err := drawn.Contexts()
+		contexts, exact, err := elsewhere(other.Config, x.Root, x.Problems)
 		if err != nil {
 			return all, err
 		}
-		updates, err := control.RuleActor(pmd.PMD).Act(contexts)
+		oneStep, err := rowL1(other.Config, other.Params, contexts, exact)
 		if err != nil {
 			return all, err
 		}
-		oneStep, err := rowL1(other.Config, other.Params, contexts, updates)
-		if err != nil {
-			return all, err
-		}
-		learned, exact, err := x.losses(other)
+		learned, reference, err := x.losses(other)
 		if err != nil {
 			return all, err
 		}
 		locked := 0.
 		for i := range learned {
-			if learned[i] > exact[i]+.05 {
+			if learned[i] > reference[i]+.05 {
 				locked += 1 / float64(len(learned))
 			}
 		}
 		for _, value := range []rows.Measure{{Quantity: "row_l1", Value: oneStep},
-			{Quantity: "mean_ratio", Value: stats.Mean(learned) / stats.Mean(exact)},
+			{Quantity: "mean_ratio", Value: stats.Mean(learned) / stats.Mean(reference)},
 			{Quantity: "locked", Value: locked}} {
 			value.X = float64(states)
 			all.Measures = append(all.Measures, value)

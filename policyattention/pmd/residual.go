@@ -1,7 +1,6 @@
 package pmd
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,25 +9,6 @@ import (
 
 	"icrl/policyattention/mdp"
 )
-
-// checkNext returns an error if next is not a finite table of pi's shape.
-func checkNext(next, pi *mat.Dense) error {
-	if next == nil {
-		return errors.New("pmd: the next policy is missing")
-	}
-	r, c := next.Dims()
-	if rows, cols := pi.Dims(); r != rows || c != cols {
-		return fmt.Errorf("pmd: the next policy is [%d, %d], the policy is [%d, %d]", r, c, rows, cols)
-	}
-	for s := range r {
-		for a, p := range next.RawRowView(s) {
-			if math.IsNaN(p) || math.IsInf(p, 0) {
-				return fmt.Errorf("pmd: the next policy has %v at (s=%d,a=%d), want a finite number", p, s, a)
-			}
-		}
-	}
-	return nil
-}
 
 // mustMatch panics when two tables differ in shape.
 func mustMatch(x, y *mat.Dense) {

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
+	"icrl/policyattention/mdp"
 )
 
 // Rule names a fixed policy update. The mechanism figure asks to which of them
@@ -159,7 +160,8 @@ func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err e
 			len(updates), lo, by, hi)
 	}
 	for i, u := range updates {
-		if err := checkNext(u.Next, u.Pi); err != nil {
+		states, actions := u.Pi.Dims()
+		if err := mdp.CheckTable("the next policy", u.Next, states, actions); err != nil {
 			return 0, 0, fmt.Errorf("%w (update %d)", err, i)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"icrl/policyattention/report"
+	"icrl/policyattention/rows"
 	"icrl/policyattention/stats"
 )
 
@@ -56,24 +57,13 @@ func (s *Store) readStudy() (*study, error) {
 	sharper, none := s.Block("equal-sharpness").At(20).groups([]Column{Method, Recipe, S, "start"})
 	for _, g := range sharper {
 		for i, losses := range x.losses {
-			if g.key[Method] == i.method && g.key[Recipe] == i.recipe() && g.key[S] == fmt.Sprint(i.states) {
+			of := rows.Condition(i.information, i.n, i.untuned)
+			if g.key[Method] == i.method && g.key[Recipe] == of && g.key[S] == fmt.Sprint(i.states) {
 				losses[g.key["start"]] = g.sample
 			}
 		}
 	}
 	return x, errors.Join(err, noRows, none)
-}
-
-// recipe is what block equal-sharpness calls the information.
-func (i informed) recipe() string {
-	name := i.information
-	if i.n > 0 {
-		name += fmt.Sprintf(", n = %d", i.n)
-	}
-	if i.untuned {
-		name += ", untuned"
-	}
-	return name
 }
 
 // at returns a row's losses [runs][problems] after T rounds; for "chosen" and "greedy", after 20 rounds, of policies

@@ -49,6 +49,18 @@ func (t *Tables) all() (all []reflect.Value) {
 	return all
 }
 
+// Condition names what a method is told in block equal-sharpness: the information, of how many transitions a round,
+// and whether its step sizes are the published ones.
+func Condition(information string, n int, untuned bool) string {
+	if n > 0 {
+		information += fmt.Sprintf(", n = %d", n)
+	}
+	if untuned {
+		information += ", untuned"
+	}
+	return information
+}
+
 func path(folder, block string, table int) string {
 	file := reflect.TypeFor[Tables]().Field(table).Tag.Get("file")
 	return filepath.Join(folder, fmt.Sprintf(file, block)+".parquet")

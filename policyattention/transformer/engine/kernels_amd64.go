@@ -48,8 +48,9 @@ type tile32 struct {
 // counted are lanes of 16 that count and 16 that do not: from entry 16−n on, the first n of 16 do.
 var counted = [32]int32{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
 
-// powers are 2ʳ for |r| ≤ 1/2, from the highest power on, to 2e-9 relative before rounding; the least exponents of
-// weights, with AVX-512, where it keeps exponents of rounded scores finite, and without, below which weights are 0; −∞.
+// powers are 2ʳ for |r| ≤ 1/2, from the highest power on, to 2e-9 relative before rounding; the least
+// exponents of weights, with AVX-512, where it keeps exponents of rounded scores finite, and without, below
+// which weights are 0; −∞.
 var powers = [10]float32{
 	0.0001534581242594868, 0.0013399930903688073, 0.009618489071726799, 0.05550328642129898, 0.24022646248340607,
 	0.6931471824645996, 1, -200, -127, float32(math.Inf(-1)),
