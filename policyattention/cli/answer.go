@@ -188,6 +188,12 @@ func (a *answer) advise() {
 // rounding is the share of a value below which a difference is lost to rounding.
 const rounding = 0x1p-52
 
+// proven returns what ‖Q* − Q^π‖∞ is at most where it is computed in float64: what is proven of it, and the rounding of
+// the solve, whose condition is 1/(1−γ).
+func (a *answer) proven() float64 {
+	return a.Proven() + rounding*largest(a.Optimum.Q)/(1-a.Problem.MDP.Gamma)
+}
+
 // certain returns an error where the exact solution is not exact enough.
 func (a *answer) certain() error {
 	if state, worst := a.Optimum.Uncertain(); !(worst <= certain) {
@@ -265,7 +271,7 @@ func (a *answer) report() map[string]any {
 	}
 	_, worst := a.Optimum.Uncertain()
 	bound := a.Theorem2
-	certificate := map[string]any{"proven": finite(a.Proven()), "zeta": a.Zeta, "delta": a.Delta,
+	certificate := map[string]any{"proven": finite(a.proven()), "zeta": a.Zeta, "delta": a.Delta,
 		"optimality_error": worst}
 	if m.Gamma < 1 {
 		certificate["bound"], certificate["terms"] = bound.Total(), bound
@@ -327,7 +333,7 @@ func (a *answer) show(out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%v (‖Q*−Q^π‖∞ = %.4g", measured{a.Round, a.distance / a.Normalizer, a.q != nil}, a.distance)
 	if m.Gamma < 1 {
-		fmt.Fprintf(out, ", proven ≤ %.4g, Theorem 2 guarantees %.4g", a.Proven(), a.Theorem2.Total())
+		fmt.Fprintf(out, ", proven ≤ %.4g, Theorem 2 guarantees %.4g", a.proven(), a.Theorem2.Total())
 	}
 	fmt.Fprintln(out, ")")
 	if a.q != nil {

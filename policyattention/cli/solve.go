@@ -81,7 +81,7 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 		return err
 	}
 	stopped := a.run(ctx, g)
-	a.distance = a.Proven()
+	a.distance = a.proven()
 	if stopped == nil {
 		stopped = a.evaluate(ctx)
 	}

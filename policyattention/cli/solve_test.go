@@ -39,9 +39,13 @@ type solved struct {
 	Start     struct{ Value, Optimal float64 }
 	States    []string
 
-	Certificate struct{ Zeta, Delta float64 }
-	Decoder     *decoder.Certificate
-	Warnings    []string
+	Distance    float64
+	Certificate struct {
+		Zeta, Delta float64
+		Proven      *float64 // absent at γ = 1
+	}
+	Decoder  *decoder.Certificate
+	Warnings []string
 }
 
 // solve runs the command, which must end with the code.
@@ -112,6 +116,11 @@ func TestCases(t *testing.T) {
 			solve(t, 0, "--mdp", file, "--rounds", "3000", "--tol", "1e-9", "--eta", "auto")
 		if !(auto.Eta >= .8) || auto.Loss > plain.Loss+1e-9 {
 			t.Errorf("%s: η = %v leaves %v, .8 leaves %v", name, auto.Eta, auto.Loss, plain.Loss)
+		}
+		for _, x := range []solved{plain, auto} { // the bound holds of what is measured, rounding and all
+			if proven := x.Certificate.Proven; proven != nil && !(x.Distance <= *proven) {
+				t.Errorf("%s: distance %v, proven at most %v", name, x.Distance, *proven)
+			}
 		}
 		want := expected[name]
 		for s, v := range want.V {

@@ -301,6 +301,7 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 		u.Weights, u.Tolerance, u.Sample = critic.Weights(), ofCritic, min(sampled*inputs, f.Problems)
 		return OneBackup{p.inputs(f), critic}, nil
 	}
+	u.Chosen = b.Kind == closedLoop
 	loop := &Loop{Problems: f, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta, Deployment: deployment, block: b}
 	if b.Rounds != nil {
 		loop.Tabled = b.Rounds(*p.Protocol)

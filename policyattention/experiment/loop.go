@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -35,7 +34,9 @@ type Loop struct {
 }
 
 func (l *Loop) compute(s *Store, key rows.Key, first int, stored *Result) (*Result, error) {
-	problems, at, err := l.draw(first, stored)
+	f := l.Problems
+	at := stored.Places(first, f.Problems)
+	problems, err := f.Family.Pick(f.Root, f.States, f.Actions, at)
 	if err != nil {
 		return nil, err
 	}
@@ -68,25 +69,6 @@ func (l *Loop) compute(s *Store, key rows.Key, first int, stored *Result) (*Resu
 	}
 	r.Rounds = l.rows(key, at, scored)
 	return r, nil
-}
-
-// draw returns the first problems, all for 0, or as many that a stored result is on, and which they
-// are.
-func (l *Loop) draw(first int, stored *Result) (problems []mdp.Problem, at []int32, err error) {
-	f := l.Problems
-	if stored != nil && first > 0 && len(stored.Rounds) > 0 {
-		for _, r := range stored.Rounds {
-			if len(at) == 0 || at[len(at)-1] != r.Problem {
-				at = append(at, r.Problem)
-			}
-		}
-	} else {
-		for i := range cmp.Or(min(first, f.Problems), f.Problems) {
-			at = append(at, int32(i))
-		}
-	}
-	problems, err = f.Family.Pick(f.Root, f.States, f.Actions, at)
-	return problems, at, err
 }
 
 // run runs the loop, with the recorded choices where it has been run before.

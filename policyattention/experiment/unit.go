@@ -9,6 +9,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -27,14 +28,15 @@ type Unit struct {
 	Rows     int // how many there are, where it is not 0
 	Weights  []method.Weights
 	// Sample is how many problems verification computes again, all for 0 and none below; Tolerance is
-	// how much its numbers may then differ. They are the first ones, or chosen ones of a Loop. OneIn is of how
-	// many such units verification computes one again, all for 0.
+	// how much its numbers may then differ. They are the first ones or, where the unit is Chosen, those that the
+	// verification's seed chooses. OneIn is of how many such units verification computes one again, all for 0.
 	Sample    int
+	Chosen    bool
 	OneIn     int
 	Tolerance float64
 	// Compute returns the rows on the first problems, all for 0. Where the unit is verified,
-	// stored is what it has left on these, so that recorded choices are made again; a Loop then runs
-	// on the problems that it finds there.
+	// stored is what it has left on these, so that recorded choices are made again; where it is Chosen it then
+	// runs on stored.Places.
 	Compute func(ctx context.Context, s *Store, problems int, stored *Result) (*Result, error)
 }
 
@@ -42,6 +44,20 @@ type Unit struct {
 type Result struct {
 	rows.Tables
 	Notes json.RawMessage
+
+	chosen []int32 // the problems that verification computes again
+}
+
+// Places are the problems that a unit runs on: those that verification has chosen, or the first of all, which they
+// are for 0. The result may be nil.
+func (r *Result) Places(first, all int) (places []int32) {
+	if r != nil && first > 0 {
+		return r.chosen
+	}
+	for i := range cmp.Or(min(first, all), all) {
+		places = append(places, int32(i))
+	}
+	return places
 }
 
 // Study adds units to a preset's.

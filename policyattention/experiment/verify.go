@@ -248,18 +248,17 @@ func (s *Store) verifyUnit(ctx context.Context, v *Verification, u Unit, r Recor
 	return nil
 }
 
-// chosen reports which problems of a unit, n in number, are computed again: the first ones, or those
-// of a closed loop that the seed chooses.
-func (v *Verification) chosen(u Unit, n int) func(problem int32) bool {
-	l, ok := u.Config.(*Loop)
-	if !ok || l.block.Kind != closedLoop {
-		return func(problem int32) bool { return problem >= 0 && int(problem) < n }
+// chosen lists which problems of a unit, n in number, are computed again: the first ones, or those that the
+// seed chooses.
+func (v *Verification) chosen(u Unit, n int) (some []int32) {
+	for i, p := range seed.New(v.Seed, "verification", u.Path()).Perm(u.Problems)[:n] {
+		if !u.Chosen {
+			p = i
+		}
+		some = append(some, int32(p))
 	}
-	some := map[int32]bool{}
-	for _, i := range seed.New(v.Seed, "verification", u.Path()).Perm(u.Problems)[:n] {
-		some[int32(i)] = true
-	}
-	return func(problem int32) bool { return some[problem] }
+	slices.Sort(some)
+	return some
 }
 
 // again computes a unit's rows again and compares.
@@ -279,16 +278,17 @@ func (s *Store) again(
 	if n := stored.Len(); u.Rows > 0 && n != u.Rows {
 		differs(0, fmt.Sprintf("it has %d rows, want %d", n, u.Rows))
 	}
-	left := !whole && u.OneIn > 0 && seed.New(v.Seed, "verification", u.Path()).IntN(u.OneIn) > 0
+	left := !whole && u.OneIn > 0 && seed.New(v.Seed, "verification of one in", u.Path()).IntN(u.OneIn) > 0
 	if sample < 0 || left {
 		return nil
 	}
 	if sample > 0 && u.Problems > 0 {
-		if !stored.Whole(u.Problems) {
+		if u.Rows == 0 && !stored.Whole(u.Problems) {
 			differs(0, fmt.Sprintf("it has not as many rows on each of %d problems", u.Problems))
 			return nil
 		}
-		some.Tables = stored.On(v.chosen(u, sample))
+		some.chosen = v.chosen(u, sample)
+		some.Tables = stored.On(func(problem int32) bool { return slices.Contains(some.chosen, problem) })
 	}
 	again, err := u.Compute(ctx, s, sample, &some)
 	if err != nil {

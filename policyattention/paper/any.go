@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/gonum/floats"
@@ -46,14 +47,13 @@ func anyForward(preset string, c anymdp.Config) (anymdp.Forward, error) {
 // Any adds every set for every identity to a preset.
 type Any struct{}
 
-// Units implements experiment.Study. Verification computes the first problem of some sets again: an
-// identity takes the sets that others leave.
+// Units implements experiment.Study. Verification computes a problem of some sets again, as many as one identity has.
 func (Any) Units(*experiment.Store) (units []experiment.Unit, err error) {
-	for i, identity := range anymdp.Identities {
-		for k, row := range anySets {
+	for _, identity := range anymdp.Identities {
+		for _, row := range anySets {
 			u := row.unit(anymdp.Standard(identity))
-			if k%len(anymdp.Identities) != i || row.Fixture != 0 { // those would take a tenth of the time
-				u.Sample = -1
+			if u.OneIn = len(anymdp.Identities); row.Fixture != 0 { // those take longest
+				u.OneIn *= u.OneIn
 			}
 			units = append(units, u)
 		}
@@ -78,18 +78,19 @@ func (r anySet) unit(c anymdp.Config) experiment.Unit {
 			Root     uint64        `json:"root"`
 			Horizons []int         `json:"horizons"`
 		}{r, c, anyRoot, r.horizons()},
-		Rows: len(r.horizons()) * (r.Problems + r.Network + r.Mixed), Sample: 1, Tolerance: anyTolerance,
+		Problems: r.Problems, Rows: len(r.horizons()) * (r.Problems + r.Network + r.Mixed),
+		Sample: 1, Chosen: true, Tolerance: anyTolerance,
 		Compute: func(ctx context.Context, s *experiment.Store, first int,
-			_ *experiment.Result) (*experiment.Result, error) {
-			some, horizons := r, r.horizons()
-			if first > 0 { // at the horizons of the paper
-				some.Problems, some.Network, some.Mixed, horizons = first, first, min(first, r.Mixed), anyReplayed(r)
+			stored *experiment.Result) (*experiment.Result, error) {
+			horizons := r.horizons()
+			if first > 0 {
+				horizons = anyReplayed(r)
 			}
 			forward, err := anyForward(s.Root(), c)
 			if err != nil {
 				return nil, err
 			}
-			any, err := some.Run(ctx, c.Seed, forward, horizons)
+			any, err := r.Run(ctx, c.Seed, forward, stored.Places(first, r.Problems), horizons)
 			if err != nil {
 				return nil, err
 			}
@@ -181,20 +182,20 @@ type anyProblem struct {
 // chosen on those of other roots, which the model card names.
 const anyRoot = 61900
 
-// Draw returns the problems of a set for an identity. They are a function of the two.
-func (r anySet) Draw(identity uint64) ([]anyProblem, error) {
+// Pick returns problems of a set for an identity by their places. They are a function of the three.
+func (r anySet) Pick(identity uint64, places []int32) ([]anyProblem, error) {
 	stream := seed.New(anyRoot, "any", "trial", r.Name, int(identity)).Uint64()
 	if r.Fixture != 0 {
 		stream = r.Fixture
 	}
-	drawn, err := r.Family.Draw(stream, r.States, r.Actions, r.Problems)
+	drawn, err := r.Family.Pick(stream, r.States, r.Actions, places)
 	if err != nil {
 		return nil, fmt.Errorf("any: %s: %w", r.Name, err)
 	}
 	problems := make([]anyProblem, len(drawn))
 	for i, p := range drawn {
-		if problems[i], err = r.change(p, stream, i); err != nil {
-			return nil, fmt.Errorf("any: %s: problem %d: %w", r.Name, i, err)
+		if problems[i], err = r.change(p, stream, int(places[i])); err != nil {
+			return nil, fmt.Errorf("any: %s: problem %d: %w", r.Name, places[i], err)
 		}
 	}
 	return problems, nil
@@ -245,12 +246,12 @@ func (r anySet) change(p mdp.Problem, stream uint64, i int) (anyProblem, error) 
 	return out, nil
 }
 
-// Run takes a set's problems for an identity through exact PMD and the read-outs of a network, and scores them at
+// Run takes problems of a set for an identity through exact PMD and the read-outs of a network, and scores them at
 // horizons: exact PMD's losses in six digits, and by how much others are larger in three. The third read-out is
 // the network's with the guard of the paper's Appendix G: each policy is mixed with the uniform one.
-func (r anySet) Run(ctx context.Context, identity uint64, forward anymdp.Forward,
+func (r anySet) Run(ctx context.Context, identity uint64, forward anymdp.Forward, places []int32,
 	horizons []int) (all []rows.Any, err error) {
-	problems, undrawn := r.Draw(identity)
+	problems, undrawn := r.Pick(identity, places)
 	prior, noPrior := anymdp.NewActor(forward, anymdp.Prior)
 	network, noNetwork := anymdp.NewActor(forward, anymdp.Network)
 	if err := errors.Join(undrawn, noPrior, noNetwork); err != nil {
@@ -259,23 +260,24 @@ func (r anySet) Run(ctx context.Context, identity uint64, forward anymdp.Forward
 	readouts := []struct {
 		name  string
 		actor control.Actor
-		n     int // of the problems
+		n     int // on the first of the set's problems
 	}{
 		{"exact", control.RuleActor(pmd.PMD), r.Problems}, {"prior", prior, r.Problems},
 		{"network", network, r.Network}, {"mixed", control.MixedActor{Actor: network, Phi: .01}, r.Mixed},
 	}
 	losses := make([][][]float64, len(readouts))
 	for k, x := range readouts {
-		if losses[k], err = anyLosses(ctx, x.actor, problems[:x.n], horizons); err != nil {
+		n, _ := slices.BinarySearch(places, int32(x.n))
+		if losses[k], err = anyLosses(ctx, x.actor, problems[:n], horizons); err != nil {
 			return nil, fmt.Errorf("any: %s, %s: %w", r.Name, x.name, err)
 		}
 	}
 	for i := range problems {
 		for k, x := range readouts {
 			for h, horizon := range horizons {
-				if exact := digits(losses[0][i][h], 6); k > 0 && i < x.n {
+				if exact := digits(losses[0][i][h], 6); k > 0 && i < len(losses[k]) {
 					all = append(all, rows.Any{
-						Set: r.Name, Seed: int64(identity), Readout: x.name, Round: int32(horizon), Problem: int32(i),
+						Set: r.Name, Seed: int64(identity), Readout: x.name, Round: int32(horizon), Problem: places[i],
 						Exact: exact, Excess: digits(losses[k][i][h]-exact, 3),
 					})
 				}

@@ -23,8 +23,7 @@ func TestAnySets(t *testing.T) {
 			t.Errorf("two rows are called %q", r.Name)
 		}
 		names[r.Name] = true
-		r.Problems = 2
-		problems := testkit.Must(r.Draw(1))(t)
+		problems := testkit.Must(r.Pick(1, []int32{0, 1}))(t)
 		for i, p := range problems {
 			m := p.MDP
 			if m.States() != r.States || m.Actions() != r.Actions || m.Gamma != r.Gamma ||
@@ -61,9 +60,8 @@ func TestAnyOnTheBenchmark(t *testing.T) {
 			continue
 		}
 		found = append(found, r.Fixture)
-		r.Problems = 1
 		want := testkit.Must(r.Family.Draw(r.Fixture, r.States, r.Actions, 1))(t)[0]
-		if got := testkit.Must(r.Draw(1))(t)[0]; !mat.Equal(got.MDP.R, want.MDP.R) {
+		if got := testkit.Must(r.Pick(1, []int32{0}))(t)[0]; !mat.Equal(got.MDP.R, want.MDP.R) {
 			t.Errorf("%s: other problems than root %d has", r.Name, r.Fixture)
 		}
 		if size := experiment.PaperProtocol.Sizes[r.States]; size.Evaluation != r.Fixture {
@@ -78,10 +76,10 @@ func TestAnyOnTheBenchmark(t *testing.T) {
 // What is stored of a problem are the losses of its loops, each with its own step size.
 func TestAnyLosses(t *testing.T) {
 	r := anyBase
-	r.Name, r.Problems, r.Network, r.Mixed, r.Eta = "test", 2, 1, 1, 0
+	r.Name, r.Network, r.Mixed, r.Eta = "test", 1, 1, 0
 	forward := testkit.Must(anymdp.Released())(t)
-	problems := testkit.Must(r.Draw(1))(t)
-	got := testkit.Must(r.Run(t.Context(), 1, forward, []int{3, 7}))(t)
+	problems := testkit.Must(r.Pick(1, []int32{0, 1}))(t)
+	got := testkit.Must(r.Run(t.Context(), 1, forward, []int32{0, 1}, []int{3, 7}))(t)
 	if len(got) != 8 || problems[0].Eta == problems[1].Eta { // two problems of one read-out, one of the others
 		t.Errorf("%d rows, want 8", len(got))
 	}

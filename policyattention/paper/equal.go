@@ -44,7 +44,7 @@ type equalRun struct {
 	// neighbours by factors of two until none is better. Those of the actor for any MDP were chosen with
 	// the weights of an earlier recipe, and kept.
 	Tuning *tuning `json:"tuning"`
-	// Elsewhere says that its first rounds are those of another run, which alone is verified.
+	// Elsewhere says that its first rounds are those of another run: verification seldom makes it again.
 	Elsewhere bool `json:"elsewhere"`
 }
 
@@ -121,7 +121,7 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 	}
 	u = experiment.Unit{
 		Block: "equal", Name: name, Key: rows.Key{Method: r.Method, S: int32(r.States), Family: string(mdp.Random)},
-		Of: r.row(), Problems: equalProblems, Sample: 2, Tolerance: rounding,
+		Of: r.row(), Problems: equalProblems, Sample: 2, Chosen: true, Tolerance: rounding,
 		Config: struct {
 			informedMethod
 			Rounds, Problems, Calibrating, Runs int
@@ -134,7 +134,7 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 		u.Tolerance = learnedRounding
 	}
 	if r.Elsewhere {
-		u.Sample = -1
+		u.OneIn = 16
 	}
 	u.Compute = func(_ context.Context, s *experiment.Store, first int, stored *experiment.Result) (
 		*experiment.Result, error) {
@@ -165,7 +165,7 @@ func (r equalRun) runs() int {
 	return 3
 }
 
-// compute makes the runs on the first problems, all for 0.
+// compute makes the runs; see [experiment.Unit].
 func (r equalRun) compute(s *experiment.Store, first int, stored *experiment.Result) (*experiment.Result, error) {
 	notes, was := Notes{r.Condition, r.Untuned, r.Values, r.Tuning}, Notes{}
 	if stored != nil {
@@ -176,10 +176,8 @@ func (r equalRun) compute(s *experiment.Store, first int, stored *experiment.Res
 			return nil, fmt.Errorf("it was made with %+v, want %+v", was, notes)
 		}
 	}
-	if first == 0 {
-		first = equalProblems
-	}
-	problems, err := mdp.Random.Draw(equalRoots[r.States].Evaluation, r.States, mdp.Actions, first)
+	places := stored.Places(first, equalProblems)
+	problems, err := mdp.Random.Pick(equalRoots[r.States].Evaluation, r.States, mdp.Actions, places)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +194,7 @@ func (r equalRun) compute(s *experiment.Store, first int, stored *experiment.Res
 		for i := range losses {
 			for h, horizon := range equalHorizons {
 				row := r.row()
-				row.Run, row.Problem, row.Round = int32(j), int32(i), int32(horizon)
+				row.Run, row.Problem, row.Round = int32(j), places[i], int32(horizon)
 				row.Loss = digits(losses[i][h], 5)
 				out.Equal = append(out.Equal, row)
 			}

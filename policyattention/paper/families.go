@@ -176,7 +176,7 @@ func (Families) Units(*experiment.Store) (units []experiment.Unit, err error) {
 			}
 			units = append(units, experiment.Unit{
 				Block: "families", Name: f.name + "/" + m.name, Key: key, Of: key, Problems: familyProblems, Sample: 1,
-				Tolerance: anyTolerance, Config: struct {
+				Chosen: true, Tolerance: anyTolerance, Config: struct {
 					Family, Method          string
 					Root                    uint64
 					Problems, BackupsARound int
@@ -184,9 +184,9 @@ func (Families) Units(*experiment.Store) (units []experiment.Unit, err error) {
 					Gamma                   float64
 					Actor                   string `json:",omitempty"`
 				}{f.name, m.name, familyRoot, familyProblems, m.backups, familyBackups, farDiscount, actor},
-				Compute: func(_ context.Context, s *experiment.Store, first int, _ *experiment.Result) (
+				Compute: func(_ context.Context, s *experiment.Store, first int, stored *experiment.Result) (
 					*experiment.Result, error) {
-					return f.compute(s, m, key, first)
+					return f.compute(s, m, key, stored.Places(first, familyProblems))
 				},
 			})
 		}
@@ -194,14 +194,11 @@ func (Families) Units(*experiment.Store) (units []experiment.Unit, err error) {
 	return units, nil
 }
 
-// compute runs a planner on the first problems, all for 0.
-func (f family) compute(s *experiment.Store, m planner, key rows.Key, first int) (*experiment.Result, error) {
-	if first == 0 {
-		first = familyProblems
-	}
+// compute runs a planner on problems.
+func (f family) compute(s *experiment.Store, m planner, key rows.Key, places []int32) (*experiment.Result, error) {
 	out := &experiment.Result{}
-	for i := range first {
-		rng := seed.New(familyRoot, "family", f.name, i)
+	for _, i := range places {
+		rng := seed.New(familyRoot, "family", f.name, int(i))
 		p, r := f.draw(rng)
 		states, actions := r.Dims()
 		problem, err := mdp.NewProblem(farDiscount, p, r, mdp.RandomPolicy(rng, states, actions))
@@ -226,7 +223,7 @@ func (f family) compute(s *experiment.Store, m planner, key rows.Key, first int)
 				return nil, err
 			}
 			out.Rounds = append(out.Rounds,
-				rows.Round{Key: key, Problem: int32(i), Round: int32(b), Loss: digits(loss, 6)})
+				rows.Round{Key: key, Problem: i, Round: int32(b), Loss: digits(loss, 6)})
 		}
 	}
 	return out, nil

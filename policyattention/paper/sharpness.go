@@ -44,14 +44,14 @@ func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experim
 		r.actor()}
 	u.Compute = func(_ context.Context, s *experiment.Store, first int, stored *experiment.Result) (
 		*experiment.Result, error) {
-		run := func(problems, samples uint64, n int) ([]*control.Scale, []*mat.Dense, error) {
+		run := func(problems, samples uint64, places []int32) ([]*control.Scale, []*mat.Dense, error) {
 			c := r.asCase(s, j)
 			c.Root = samples
 			controller, err := r.controller(s, c)
 			if err != nil {
 				return nil, nil, err
 			}
-			drawn, err := mdp.Random.Draw(problems, r.States, mdp.Actions, n)
+			drawn, err := mdp.Random.Pick(problems, r.States, mdp.Actions, places)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -62,9 +62,8 @@ func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experim
 			temperature = stored.Tuned[0].Alpha
 		}
 		if stored == nil || first == 0 { // otherwise the choice is not made again
-			first = equalProblems
 			before := temperature // it stays where another is no better but by rounding
-			scales, policies, err := run(root.Calibration, root.Choosing, sharpCalibrating)
+			scales, policies, err := run(root.Calibration, root.Choosing, stored.Places(0, sharpCalibrating))
 			if err != nil {
 				return nil, err
 			}
@@ -79,7 +78,8 @@ func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experim
 				}
 			}
 		}
-		scales, policies, err := run(root.Evaluation, root.Samples+uint64(j), first)
+		places := stored.Places(first, equalProblems)
+		scales, policies, err := run(root.Evaluation, root.Samples+uint64(j), places)
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experim
 		greedy, err := lossesAt(0, scales, policies)
 		out := &experiment.Result{}
 		for i := range greedy {
-			row := rows.Tuned{Key: u.Key, Start: "chosen", Alpha: temperature, Beta: math.NaN(), Problem: int32(i),
+			row := rows.Tuned{Key: u.Key, Start: "chosen", Alpha: temperature, Beta: math.NaN(), Problem: places[i],
 				Round: sharpRounds, Loss: digits(chosen[i], 5)}
 			out.Tuned = append(out.Tuned, row)
 			row.Start, row.Alpha, row.Loss = "greedy", 0, digits(greedy[i], 5)

@@ -1,0 +1,106 @@
+package paper
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"icrl/internal/testkit"
+	"icrl/policyattention/experiment"
+)
+
+// few are units of the studies that are computed in no time. Where they are wrong, what they give on the last fourth of
+// their problems is not what is stored.
+type few struct{ wrong bool }
+
+func (f few) Units(s *experiment.Store) (units []experiment.Unit, err error) {
+	for _, study := range []experiment.Study{Equal{}, Families{}, Any{}} {
+		all, err := study.Units(s)
+		if err != nil {
+			return nil, err
+		}
+		units = append(units, slices.DeleteFunc(all, func(u experiment.Unit) bool {
+			return !slices.Contains([]string{
+				"equal/S8/generative-20/certainty-equivalence", "equal/S8/window-20/pmd-td",
+				"equal-sharpness/S8/window-20/certainty-equivalence-1",
+				"families/chain/exact-pmd", "any/31002/lock-up, S = 4"}, u.Path())
+		})...)
+	}
+	for i := range units {
+		u, compute := &units[i], units[i].Compute
+		u.OneIn = 0
+		last := int32(u.Problems * 3 / 4)
+		if !f.wrong {
+			last = int32(u.Problems)
+		}
+		u.Compute = func(ctx context.Context, s *experiment.Store, first int, stored *experiment.Result) (
+			*experiment.Result, error) {
+			made, err := compute(ctx, s, first, stored)
+			if err != nil {
+				return nil, err
+			}
+			for i, row := range made.Equal {
+				if row.Problem >= last {
+					made.Equal[i].Loss += .1
+				}
+			}
+			for i, row := range made.Tuned {
+				if row.Problem >= last {
+					made.Tuned[i].Loss += .1
+				}
+			}
+			for i, row := range made.Rounds {
+				if row.Problem >= last {
+					made.Rounds[i].Loss += .1
+				}
+			}
+			for i, row := range made.Any {
+				if row.Problem >= last {
+					made.Any[i].Excess += .1
+				}
+			}
+			return made, nil
+		}
+	}
+	return units, nil
+}
+
+// A seed chooses the problems of the studies that are computed again, and they are then those of the whole study:
+// none differs, and what differs on later problems is found with some seed, and not with every.
+func TestVerifyChoosesProblems(t *testing.T) {
+	preset := testkit.Must(FindPreset("paper"))(t)
+	preset.Rows = nil
+	found := map[string]int{}
+	const tries = 8
+	for _, wrong := range []bool{false, true} {
+		preset.Studies = []experiment.Study{few{wrong}}
+		s := testkit.Must(preset.Open("../../artifacts", "go"))(t)
+		for seed := range uint64(tries) {
+			v := testkit.Must(s.Verify(t.Context(), false, seed))(t)
+			if v.Units != 5 || v.Missing > 0 {
+				t.Fatalf("%v", v)
+			}
+			units := map[string]bool{}
+			for _, d := range v.Discrepancies {
+				if strings.Contains(d.What, "computed again") {
+					units[d.File] = true
+				}
+			}
+			if !wrong && len(units) > 0 {
+				t.Fatalf("seed %d: %v", seed, v.Discrepancies)
+			}
+			for name := range units {
+				found[name]++
+			}
+		}
+	}
+	if len(found) != 5 {
+		t.Errorf("found in %v, want all five units", found)
+	}
+	for name, n := range found {
+		if n == tries {
+			t.Errorf("%s: found with every seed", name)
+		}
+	}
+}
