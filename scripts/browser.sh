@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What the tests of the web page need beside Go: axe-core and TypeScript, pinned, into .local/,
-# and Chromium, Firefox and WebKitGTK's driver, which come from the system. Where one is not
+# and Chromium, Firefox and WebKitGTK, which come from the system. Where one is not
 # found and this is CI with the right to install packages, it is installed; elsewhere its tests
 # skip and say so.
 set -euo pipefail
@@ -45,4 +45,4 @@ need() {
 }
 need Chromium chromium "${CHROMIUM:-}" chromium chromium-browser google-chrome google-chrome-stable
 need Firefox firefox-esr "${FIREFOX:-}" firefox firefox-esr
-need "WebKitGTK's driver" "webkit2gtk-driver xvfb" WebKitWebDriver
+need WebKitGTK "libwebkit2gtk-4.1-0 xvfb" "${WEBKIT:-}" /usr/lib/*/webkit2gtk-4.*/MiniBrowser

@@ -1,262 +1,166 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"icrl/internal/testkit"
 	"icrl/wasm/engine"
 )
 
-// webdriver is a browser that takes the commands of WebDriver (https://www.w3.org/TR/webdriver2/):
-// Firefox itself, in the words of its Marionette, and WebKitGTK through its driver, over HTTP.
-type webdriver struct {
+// remote is a page in any browser, which asks for one script after another and sends what each gives.
+type remote struct {
 	testing.TB
-	command func(name string, params, result any) error
+	host    *httptest.Server
+	scripts chan string // that the page is to run
+	said    chan []byte // JSON: text, or error
+	pages   int
 }
 
-// started runs a program that ends, with all that it started, when the test does.
-func started(t testing.TB, program string, args ...string) {
+// newRemote starts a browser on the page from a file, which goes on to the page that is served here.
+func newRemote(t testing.TB, program string, args ...string) *remote {
 	t.Helper()
-	command := exec.Command(program, args...)
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
+	b := &remote{TB: t, scripts: make(chan string), said: make(chan []byte)}
+	page := string(testkit.Must(os.ReadFile(filepath.Join(built, "index.html")))(t))
+	asks := http.NewServeMux()
+	asks.Handle("/", Handler(built))
+	asks.HandleFunc("/asks", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, page, `<script async src="script"></script>`)
+	})
+	asks.HandleFunc("/script", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript")
+		w.Header().Set("Cache-Control", "no-store")
+		select {
+		case script := <-b.scripts:
+			fmt.Fprint(w, script)
+		case <-r.Context().Done():
+		}
+	})
+	asks.HandleFunc("/said", func(_ http.ResponseWriter, r *http.Request) {
+		var message json.RawMessage
+		if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
+			message = nil
+		}
+		b.said <- message
+	})
+	b.host = httptest.NewServer(asks)
+	folder := testkit.Must(filepath.Abs(built))(t)
+	for name, content := range map[string]string{
+		"asks.html": page + `<script src="asks.js"></script>`,
+		"asks.js":   ready + `.then(() => location.href = "` + b.host.URL + `/asks?0")`,
+	} {
+		testkit.Check(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
-	t.Cleanup(func() {
+	command := exec.Command(program, append(args, "file://"+folder+"/asks.html")...)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	testkit.Check(t, command.Start())
+	t.Cleanup(func() { // it, and all that it started
 		syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		command.Wait()
+		b.host.CloseClientConnections()
+		b.host.Close()
 	})
-}
-
-// patiently calls f until it gives no error, for two minutes at most.
-func patiently(t testing.TB, f func() error) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		err := f()
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
-}
-
-func newFirefox(t testing.TB) *webdriver {
-	path, err := findBrowser("Firefox", "firefox", "firefox-esr")
-	if err != nil {
-		t.Skip(err)
-	}
-	profile := t.TempDir()
-	anyPort := []byte(`user_pref("marionette.port", 0);`)
-	if err := os.WriteFile(filepath.Join(profile, "user.js"), anyPort, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	started(t, path, "--headless", "--no-remote", "--marionette", "--profile", profile)
-	var connection net.Conn
-	patiently(t, func() error {
-		port, err := os.ReadFile(filepath.Join(profile, "MarionetteActivePort"))
-		if err == nil {
-			connection, err = net.Dial("tcp", "localhost:"+strings.TrimSpace(string(port)))
-		}
-		return err
-	})
-	t.Cleanup(func() { connection.Close() })
-	// A message is its length in decimal, a colon, and JSON.
-	in, n := bufio.NewReader(connection), 0
-	receive := func(v any) error {
-		connection.SetDeadline(time.Now().Add(3 * time.Minute))
-		length, err := in.ReadString(':')
-		if err != nil {
-			return err
-		}
-		size, err := strconv.Atoi(strings.TrimSuffix(length, ":"))
-		if err != nil {
-			return err
-		}
-		return json.NewDecoder(io.LimitReader(in, int64(size))).Decode(v)
-	}
-	var greeting json.RawMessage
-	if err := receive(&greeting); err != nil {
-		t.Fatal(err)
-	}
-	b := &webdriver{TB: t, command: func(name string, params, result any) error {
-		n++
-		message, err := json.Marshal([]any{0, n, "WebDriver:" + name, params})
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(connection, "%d:%s", len(message), message); err != nil {
-			return err
-		}
-		var answer [4]json.RawMessage // 1, n, error, result
-		if err := receive(&answer); err != nil {
-			return err
-		}
-		if refused := string(answer[2]); refused != "null" {
-			return errors.New(refused)
-		}
-		return json.Unmarshal(answer[3], result)
-	}}
-	return b.begin()
-}
-
-func newWebKit(t testing.TB) *webdriver {
-	program, args := "WebKitWebDriver", []string{}
-	if _, err := exec.LookPath(program); err != nil {
-		t.Skip("no WebKitWebDriver was found, so the page is not tested in WebKit (see scripts/browser.sh)")
-	}
-	listener, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
-	_, port, _ := net.SplitHostPort(address)
-	if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
-		if _, err := exec.LookPath("xvfb-run"); err != nil {
-			t.Skip("WebKitGTK needs a display, and there is no xvfb-run (sudo apt-get install xvfb)")
-		}
-		program, args = "xvfb-run", []string{"-a", program}
-	}
-	started(t, program, append(args, "--port="+port)...)
-	paths := map[string]string{
-		"NewSession": "", "SetTimeouts": "/timeouts", "Navigate": "/url", "ExecuteAsyncScript": "/execute/async",
-	}
-	session := "http://" + address + "/session"
-	b := &webdriver{TB: t, command: func(name string, params, result any) error {
-		message, err := json.Marshal(params)
-		if err != nil {
-			return err
-		}
-		answer, err := http.Post(session+paths[name], "application/json", bytes.NewReader(message))
-		if err != nil {
-			return err
-		}
-		defer answer.Body.Close()
-		data, err := io.ReadAll(answer.Body)
-		if answer.StatusCode != http.StatusOK {
-			err = fmt.Errorf("%s: %s %s", name, answer.Status, data)
-		}
-		if err != nil {
-			return err
-		}
-		var opened struct{ Value struct{ SessionID string } }
-		if name == "NewSession" && json.Unmarshal(data, &opened) == nil {
-			session += "/" + opened.Value.SessionID
-			t.Cleanup(func() {
-				if r, err := http.NewRequest(http.MethodDelete, session, nil); err == nil {
-					http.DefaultClient.Do(r)
-				}
-			})
-		}
-		return json.Unmarshal(data, result)
-	}}
-	return b.begin()
-}
-
-// begin opens a session.
-func (b *webdriver) begin() *webdriver {
-	b.Helper()
-	var session json.RawMessage
-	patiently(b, func() error {
-		return b.command("NewSession", map[string]any{"capabilities": map[string]any{
-			"alwaysMatch": map[string]any{"pageLoadStrategy": "none"},
-		}}, &session)
-	})
-	b.Logf("%.200s", session)
-	if err := b.command("SetTimeouts", map[string]int{"script": 120_000}, &session); err != nil {
-		b.Fatal(err)
-	}
 	return b
 }
 
-// try stores the JavaScript value of an expression, which may be a promise, in v.
-func (b *webdriver) try(expression string, v any) error {
-	var answer struct{ Value struct{ Text, Error string } }
-	err := b.command("ExecuteAsyncScript", map[string]any{"args": []any{}, "script": fmt.Sprintf(`
-		const done = arguments[arguments.length - 1];
-		(async () => JSON.stringify(await (%s)))().then((text) => done({ text }), (e) => done({ error: String(e) }));`,
-		scoped(expression))}, &answer)
-	if err == nil && answer.Value.Error != "" {
-		err = errors.New(answer.Value.Error)
-	}
-	if err == nil {
-		err = json.Unmarshal([]byte(answer.Value.Text), v)
-	}
-	if err != nil {
-		return fmt.Errorf("%.200s: %w", expression, err)
-	}
-	return nil
-}
+var ready = until(`document.body.dataset.ready`)
 
-func (b *webdriver) do(expression string, v any) {
+// send gives the page a script.
+func (b *remote) send(script string) {
 	b.Helper()
-	if err := b.try(expression, v); err != nil {
-		b.Fatal(err)
+	select {
+	case b.scripts <- script:
+	case <-time.After(2 * time.Minute):
+		b.Fatalf("the browser asks for no script: %.200s", script)
 	}
 }
 
-func (b *webdriver) wait(expression string) {
+// do stores the JavaScript value of an expression, which may be a promise, in v.
+func (b *remote) do(expression string, v any) {
+	b.Helper()
+	b.send(fmt.Sprintf(`(async () => JSON.stringify(await (%s)))().then(text => ({ text }), e => ({ error: String(e) }))
+		.then(said => fetch("said", { method: "POST", body: JSON.stringify(said) })).then(() => {
+			const next = document.createElement("script");
+			next.src = "script";
+			document.head.append(next);
+		});`, scoped(expression)))
+	select {
+	case said := <-b.said:
+		var answer struct{ Text, Error string }
+		err := json.Unmarshal(said, &answer)
+		if answer.Error != "" {
+			err = errors.New(answer.Error)
+		}
+		if err == nil {
+			err = json.Unmarshal([]byte(answer.Text), v)
+		}
+		if err != nil {
+			b.Fatalf("%.200s: %v", expression, err)
+		}
+	case <-time.After(3 * time.Minute):
+		b.Fatalf("no answer to %.200s", expression)
+	}
+}
+
+func (b *remote) wait(expression string) {
 	b.Helper()
 	var ok bool
 	b.do(until(expression), &ok)
 }
 
-// open loads a page and asks the page itself whether it is ready.
-func (b *webdriver) open(url string) {
+// open loads the page with a hash and waits until it is ready.
+func (b *remote) open(hash string) {
 	b.Helper()
-	var nothing json.RawMessage
-	for _, at := range []string{"about:blank", url} {
-		if err := b.command("Navigate", map[string]string{"url": at}, &nothing); err != nil {
-			b.Fatal(err)
-		}
-		patiently(b, func() error { // refused while one page gives way to another
-			var ready bool
-			err := b.try(fmt.Sprintf(`location.href.startsWith(%q) && (%t || !!document.body?.dataset.ready)`,
-				strings.SplitN(at, "#", 2)[0], at != url), &ready)
-			if err == nil && !ready {
-				err = fmt.Errorf("%.100s is not ready", at)
-			}
-			return err
-		})
-	}
+	b.pages++
+	b.send(fmt.Sprintf(`location.href = "asks?%d%s"`, b.pages, hash))
+	b.wait(`document.body.dataset.ready`)
 }
 
-// TestBrowsers does in Firefox and in WebKit what the page is for: it loads, over http and from a file,
+// TestBrowsers does in Firefox and in WebKit what the page is for: it loads, from a file and over http,
 // plays, slides, shows the trained network, and gives a link that leads back to the same numbers; and these
 // are the library's, bit by bit where its solves are the browser's (see TestGolden).
 func TestBrowsers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs the page in browsers")
 	}
-	for name, launch := range map[string]func(testing.TB) *webdriver{"Firefox": newFirefox, "WebKit": newWebKit} {
-		t.Run(name, func(t *testing.T) { inBrowser(t, launch(t)) })
-	}
+	t.Run("Firefox", func(t *testing.T) {
+		path, err := findBrowser("Firefox", "firefox", "firefox-esr")
+		if err != nil {
+			t.Skip(err)
+		}
+		inBrowser(t, newRemote(t, path, "--headless", "--no-remote", "--profile", t.TempDir()))
+	})
+	t.Run("WebKit", func(t *testing.T) {
+		path, err := findBrowser("WebKit", testkit.Must(filepath.Glob("/usr/lib/*/webkit2gtk-4.*/MiniBrowser"))(t)...)
+		if err != nil {
+			t.Skip(err)
+		}
+		program := []string{path}
+		if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+			if _, err := exec.LookPath("xvfb-run"); err != nil {
+				t.Skip("WebKitGTK needs a display, and there is no xvfb-run (sudo apt-get install xvfb)")
+			}
+			program = []string{"xvfb-run", "-a", path}
+		}
+		inBrowser(t, newRemote(t, program[0], append(program[1:], "--private")...))
+	})
 }
 
-func inBrowser(t *testing.T, b *webdriver) {
-	for _, place := range []string{fileURL(t), server.URL + "/"} {
-		b.open(place + "#preset=random&T=20")
-		var ready float64
-		b.do(`Number(document.body.dataset.ready)`, &ready)
-		t.Logf("ready after %.0f ms", ready)
-	}
+func inBrowser(t *testing.T, b *remote) {
+	b.open("#preset=random&T=20")
+	var took float64
+	b.do(`Number(document.body.dataset.ready)`, &took)
+	t.Logf("ready after %.0f ms", took)
 	var ok bool
 	b.do(`($("speed").value = "max", $("play").click(), true)`, &ok)
 	b.wait(`pos.k === 20 && !playing`)
@@ -273,7 +177,7 @@ func inBrowser(t *testing.T, b *webdriver) {
 	b.wait(`location.hash.includes("net=learned") && location.hash.includes("k=20")`)
 	var hash string
 	b.do(`location.hash`, &hash)
-	b.open(server.URL + "/" + hash)
+	b.open(hash)
 	b.wait(`pos.k === 20 && view.net === "learned" && shown.has("learned")`)
 	if !slices.Equal(first, policies()) {
 		t.Errorf("the link %s gives other numbers", hash)
