@@ -96,7 +96,7 @@ bench: setup ## training speed beside JAX and PyTorch (sets up 6 GB)
 	.local/bench/bin/python scripts/race.py
 
 plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
-	go run ./scripts/plugin
+	go run ./policyattention/backend/xla/install.go
 
 site: ## build the web page into site/dist and serve it at SITE (localhost:8080)
 	go run ./site --serve $(SITE)

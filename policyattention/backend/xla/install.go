@@ -1,4 +1,4 @@
-//go:build cgo && ((linux && (amd64 || arm64)) || (darwin && arm64) || (windows && amd64))
+//go:build ignore
 
 // Plugin runs GoMLX's own installer of PJRT plugins for this machine, NVIDIA's included
 // where there is a GPU, into .local/go-xla. It downloads them; set-up never runs it.
