@@ -77,13 +77,15 @@ type Store struct {
 	mu     sync.Mutex
 	read   map[string]*data
 	study  func() (*study, error)
-	tables map[string]func() Table // by name, each made once
+	claims func() ([]Judged, error) // the paper's
+	tables map[string]func() Table  // by name, each made once
 }
 
 // Open returns the store of a preset's folder, which holds rows/<block>.parquet.
 func Open(folder string) *Store {
 	s := &Store{Folder: folder, read: map[string]*data{}, tables: map[string]func() Table{}}
 	s.study = sync.OnceValues(s.readStudy)
+	s.claims = sync.OnceValues(func() ([]Judged, error) { return s.Claims(ThePaper) })
 	for _, b := range builders() {
 		s.tables[b.name] = sync.OnceValue(func() Table { return b.build(s) })
 	}
@@ -93,6 +95,7 @@ func Open(folder string) *Store {
 // data are the columns of a Parquet file.
 type data struct {
 	n      int
+	all    []int // 0 to n−1
 	text   map[Column][]string
 	number map[Column][]float64 // NaN where null
 }
@@ -102,7 +105,7 @@ type Rows struct {
 	block    string
 	data     *data
 	labels   map[string]string
-	at       []int // of the columns, ascending
+	at       []int // of the columns, ascending; shared, so it is never changed
 	fixed    []Filter
 	horizons []int
 	of       Column
@@ -124,11 +127,7 @@ func (s *Store) File(path, name string) Rows {
 		}
 		s.read[path] = d
 	}
-	r := Rows{block: name, data: d, labels: s.Labels, of: "loss", at: make([]int, d.n)}
-	for i := range r.at {
-		r.at[i] = i
-	}
-	return r
+	return Rows{block: name, data: d, labels: s.Labels, of: "loss", at: d.all}
 }
 
 // Columns lists the columns of the rows.
@@ -227,13 +226,15 @@ func (d *data) value(c Column, i int) string {
 	return ""
 }
 
-// alike reports whether two rows have the same value.
-func (d *data) alike(c Column, i, j int) bool {
-	if values, ok := d.text[c]; ok {
-		return values[i] == values[j]
+// alike reports whether two rows have the same values.
+func (d *data) alike(columns []Column, i, j int) bool {
+	for _, c := range columns {
+		text, number := d.text[c], d.number[c]
+		if text != nil && text[i] != text[j] || number != nil && number[i] != number[j] {
+			return false
+		}
 	}
-	values, ok := d.number[c]
-	return !ok || values[i] == values[j]
+	return true
 }
 
 // group is a table [runs][problems] of one column, with what its rows share.
@@ -254,12 +255,14 @@ func (r Rows) groups(columns []Column) ([]group, error) {
 	if horizons == nil {
 		horizons = []int{0}
 	}
-	parts, order := map[string][]int{}, []string{}
-	for _, i := range r.at {
-		key := ""
-		for _, c := range columns {
-			if c != T {
-				key += r.data.value(c, i) + "\x00"
+	parts, order, key := map[string][]int{}, []string{}, ""
+	for k, i := range r.at {
+		if k == 0 || !r.data.alike(columns, i, r.at[k-1]) {
+			key = ""
+			for _, c := range columns {
+				if c != T {
+					key += r.data.value(c, i) + "\x00"
+				}
 			}
 		}
 		if parts[key] == nil {
@@ -306,6 +309,12 @@ func compare(c Column, a, b string) int {
 // group collects the values of some rows at a horizon, 0 for rows without rounds.
 func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 	g := group{key: map[Column]string{}, block: r.block, of: r.of}
+	if t > 0 {
+		at = slices.DeleteFunc(slices.Clone(at), func(i int) bool { return !r.covers(i, t) })
+	}
+	if len(at) == 0 {
+		return g, nil
+	}
 	for _, f := range r.fixed {
 		if len(f.values) == 1 && f.values[0] != "" && !f.not {
 			g.key[f.column] = f.values[0]
@@ -325,7 +334,7 @@ func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 	}
 	for _, c := range []Column{Method, Recipe, S, Step, Family} {
 		for _, i := range at {
-			if !r.data.alike(c, i, at[0]) {
+			if !r.data.alike([]Column{c}, i, at[0]) {
 				return g, fmt.Errorf("a group with %s %q and %q: choose one, or group by %s",
 					c, r.data.value(c, at[0]), r.data.value(c, i), c)
 			}
@@ -333,9 +342,6 @@ func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 	}
 	runs := map[float64]map[float64][]float64{} // values by seed and problem
 	for _, i := range at {
-		if t > 0 && !r.covers(i, t) {
-			continue
-		}
 		seed, problem := r.data.cell(Seed, i)+r.data.cell("run", i), float64(i) // or each row is one
 		if r.data.number["problem"] != nil {
 			problem = r.data.cell("problem", i)
@@ -396,31 +402,48 @@ func (r Rows) reduce(values []float64, t int) (mean float64, err error) {
 // readParquet reads the columns of a file.
 func readParquet(path string) (d *data, err error) {
 	d = &data{text: map[Column][]string{}, number: map[Column][]float64{}}
-	if d.n, err = rows.Scan(path, func(c string, v parquet.Value) { d.add(Column(c), v) }); err != nil {
+	var now Column // which comes, in parts, value by value
+	var text []string
+	var number []float64
+	next := func(c Column) {
+		if text != nil {
+			d.text[now] = text
+		}
+		if number != nil {
+			d.number[now] = number
+		}
+		now, text, number = c, d.text[c], d.number[c]
+	}
+	d.n, err = rows.Scan(path, func(c string, v parquet.Value) {
+		if Column(c) != now {
+			next(Column(c))
+		}
+		switch v.Kind() {
+		case parquet.ByteArray:
+			if b := v.ByteArray(); len(text) > 0 && text[len(text)-1] == string(b) {
+				text = append(text, text[len(text)-1]) // which share their memory
+			} else {
+				text = append(text, string(b))
+			}
+		case parquet.Double:
+			number = append(number, v.Double())
+		case parquet.Int32, parquet.Int64:
+			number = append(number, float64(v.Int64()))
+		case parquet.Boolean:
+			number = append(number, map[bool]float64{true: 1}[v.Boolean()])
+		default:
+			number = append(number, math.NaN()) // null
+		}
+	})
+	if err != nil {
 		return nil, fmt.Errorf("results: %w", err)
 	}
+	next("")
 	for i, excess := range d.number["excess"] { // of block any, which holds no losses
 		d.number["loss"] = append(d.number["loss"], d.number["exact"][i]+excess)
 	}
-	return d, nil
-}
-
-// add appends a value to a column. Texts that are equal to the one before share its memory.
-func (d *data) add(c Column, v parquet.Value) {
-	switch v.Kind() {
-	case parquet.ByteArray:
-		text := string(v.ByteArray())
-		if all := d.text[c]; len(all) > 0 && all[len(all)-1] == text {
-			text = all[len(all)-1]
-		}
-		d.text[c] = append(d.text[c], text)
-	case parquet.Double:
-		d.number[c] = append(d.number[c], v.Double())
-	case parquet.Int32, parquet.Int64:
-		d.number[c] = append(d.number[c], float64(v.Int64()))
-	case parquet.Boolean:
-		d.number[c] = append(d.number[c], map[bool]float64{true: 1}[v.Boolean()])
-	default:
-		d.number[c] = append(d.number[c], math.NaN()) // null
+	for i := range d.n {
+		d.all = append(d.all, i)
 	}
+	return d, nil
 }
