@@ -1,7 +1,11 @@
 package paper
 
 import (
+	"encoding/json"
+	"fmt"
 	"math"
+	"os"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -58,6 +62,26 @@ func TestRootsAreDisjoint(t *testing.T) {
 		for j := range uint64(3) {
 			take(r.Samples+j, "samples")
 		}
+	}
+}
+
+// FORMAT.md says from which root the problems of a block are drawn.
+func TestRootsAreTold(t *testing.T) {
+	text, root := testkit.Must(os.ReadFile("../../artifacts/FORMAT.md"))(t), regexp.MustCompile(`(?i)"(root|evaluation)":(\d+)`)
+	told := map[string]bool{}
+	for _, u := range testkit.Must(store(t).Units())(t) {
+		found := root.FindSubmatch(testkit.Must(json.Marshal(u.Config))(t))
+		if found == nil || u.Block == experiment.Calibration { // a root of each run's own
+			continue
+		}
+		row := fmt.Sprintf("(?m)^.*`%s`.*[ ,]%s[ ,].*$", u.Block, found[2])
+		told[string(found[2])] = true
+		if !regexp.MustCompile(row).Match(text) {
+			t.Errorf("block %s: no root %s", u.Block, found[2])
+		}
+	}
+	if len(told) != 21 {
+		t.Errorf("%d roots: %v", len(told), told)
 	}
 }
 

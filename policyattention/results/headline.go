@@ -59,10 +59,12 @@ func (s *Store) attention() (t Table) {
 			t = t.Then(part)
 		}
 	}
-	t = t.Titled("Actors with attention and without, T = 40", headlineNote, "Runs that lock up: on more than one "+
-		"problem in a hundred, with an exact interval for other runs.")
-	return t.short("a pair sees", "S", "runs", "one-step row-L1 [range over runs]", "means / reference",
-		"range of means", "worst", "locked", "range over runs", "runs that lock up")
+	t = t.Titled("Actors with attention and without, T = 40", "Means / reference: mean loss over all runs / exact "+
+		"PMD's. Locked: the share of problems whose loss is more than .05 above exact PMD's. Their intervals are for "+
+		"other problems and the same networks. Runs that lock up: on more than one problem in a hundred, with an "+
+		"exact interval for other runs.")
+	return t.short("a pair sees", "S", "one-step row-L1 [range over runs]", "runs", "means / reference",
+		"range of means", "locked", "range over runs", "runs that lock up")
 }
 
 // sizes is how networks with attention and without do at sizes that they were not trained on.

@@ -58,9 +58,7 @@ func (s *Store) allFindings() (t Table) {
 	t.Add("From the same samples, methods that keep all of them do better",
 		"certainty equivalence's mean loss less PolicyAttention's, S = 16, T = 20",
 		of("lead", "update, both on 20 transitions", Label("certainty-equivalence"), 16, 20), "lead")
-	seen := func(i int) any {
-		return of("attention", "one-step row-L1 [range over runs]", seen[i].pair, 4, []int{6, 3, 3}[i])
-	}
+	seen := func(i int) any { return of("attention", "one-step row-L1 [range over runs]", seen[i].pair, 4) }
 	t.Add("One step can be learned without attention", "row-L1 to the PMD step, S = 4: without attention; with it",
 		fmt.Sprintf("%v; %v", seen(2), seen(0)), "attention")
 	t.Add("With a model, value iteration is at least as good",
