@@ -101,9 +101,8 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 	return nil
 }
 
-// announce says beforehand what takes more than 2 GB or a minute: some 250 bytes a pair, 60 a
-// transition and, for the decoder, 250 bytes and 2 µs a round for each packet, and .1 µs for
-// each two pairs.
+// announce says beforehand what takes more than 2 GB: some 250 bytes a pair, 60 a transition and, for the decoder, 250
+// bytes for each packet.
 func (a *answer) announce(m *mdp.MDP) {
 	pairs, entries := m.States()*m.Actions(), 0
 	for pair := range pairs {
@@ -112,14 +111,7 @@ func (a *answer) announce(m *mdp.MDP) {
 	}
 	bytes := 250*float64(pairs) + 60*float64(entries)
 	if a.Actor == "decoder" {
-		packets := float64(entries) * float64(m.Actions())
-		bytes += 250 * packets
-		round := time.Duration(2000*packets + 100*float64(pairs)*float64(pairs))
-		if all := round * time.Duration(a.Rounds); all > time.Minute {
-			fmt.Fprintf(a.errors, "a round of the decoder takes about %v, %d rounds %v; it ends before where --tol "+
-				"is reached\n",
-				round.Round(time.Millisecond), a.Rounds, all.Round(time.Second))
-		}
+		bytes += 250 * float64(entries) * float64(m.Actions())
 	}
 	if bytes > 2e9 {
 		fmt.Fprintf(a.errors, "this takes about %.2g GB\n", bytes/1e9)

@@ -32,7 +32,7 @@ func help(own []experiment.Preset) kong.Vars {
 		"status": "List the tasks with their states. Exit code 0 if all are done, 1 if any failed for good, else 4.",
 		"merge":  "Put results together into one file of rows a block.",
 		"evaluations": "Evaluations from 'plan', or how several begin (benchmark/policyattention-S8); or blocks, " +
-			"all without any, but for those whose training takes a core more than a day.",
+			"all without any.",
 		"set": "What changes of the recipe, as in width=32,layers=2,lr=1e-3: " + list(paper.Settings()) + ".",
 		"mdp": "Problem: .json, .npz, .csv, .mdp, .pomdp or .tra, see docs/your-own.md; - reads one from " +
 			"standard input.",

@@ -270,31 +270,13 @@ func open(t *testing.T, artifacts, preset string) *experiment.Store {
 	return testkit.Must(testkit.Must(paper.FindPreset(preset))(t).Open(artifacts, "go"))(t)
 }
 
-// Units are named by how they begin: only so are those had whose training takes days.
-func TestUnitsOfLongTraining(t *testing.T) {
+// Units are named by how they begin, by block, or in full.
+func TestUnits(t *testing.T) {
 	store := open(t, t.TempDir(), "paper")
-	if !paper.Methods.Has("algorithm-distillation") {
-		t.Skip("nothing that is left trains for days")
-	}
-	for _, c := range []struct {
-		name       string
-		want, left int
-	}{
-		{"benchmark/policyattention-S8", 3, 0}, {"benchmark/policyattention-learned-critic-S8-18101", 1, 0},
-		{"benchmark/algorithm-distillation-full-S8", 3, 0}, {"mechanism", 19, 0}, {"benchmark", 0, 6},
-	} {
-		var stderr bytes.Buffer
-		g := &globals{errors: &stderr}
-		found := testkit.Must(units(store, []string{c.name}))(t)
-		kept := testkit.Must(g.leave(store, found, []string{c.name}))(t)
-		for _, u := range kept {
-			if !strings.HasPrefix(u.Path(), c.name) {
-				t.Errorf("%s names %s", c.name, u.Path())
-			}
-		}
-		left := strings.Count(stderr.String(), "algorithm-distillation-full")
-		if len(found)-len(kept) != left || left < c.left || c.left == 0 && (left > 0 || len(kept) != c.want) {
-			t.Errorf("%s: %d units, %d left out; want %d and %d", c.name, len(kept), left, c.want, c.left)
+	for name, want := range map[string]int{"benchmark/policyattention-S8": 3, "mechanism": 19,
+		"benchmark/policyattention-learned-critic-S8-18101": 1} {
+		if found := testkit.Must(units(store, []string{name}))(t); len(found) != want {
+			t.Errorf("%s: %d units, want %d", name, len(found), want)
 		}
 	}
 }

@@ -68,7 +68,8 @@ func (t trainCmd) Run(ctx context.Context, g *globals) error {
 	}))
 }
 
-// train trains what is missing, one run after the other. One that fails does not stop the others.
+// train says how long it will take to train what is missing, and trains it, one run after the other. One that fails
+// does not stop the others.
 func (g *globals) train(ctx context.Context, store *experiment.Store, configs []method.Training) (failures error) {
 	missing, err := store.Missing(configs)
 	if err != nil || len(missing) == 0 {
@@ -78,6 +79,14 @@ func (g *globals) train(ctx context.Context, store *experiment.Store, configs []
 		return err
 	}
 	store.Progress = g.progress()
+	seconds := 0.0
+	for _, c := range missing {
+		seconds += c.Seconds()
+	}
+	if work := time.Duration(seconds * float64(time.Second)).Round(time.Minute); work > 0 {
+		fmt.Fprintf(g.errors, "policyattention: about %v of one core to train, on xla:cpu; Ctrl-C keeps what is done\n",
+			work)
+	}
 	for _, c := range missing {
 		err := store.Train(ctx, c)
 		if failures = errors.Join(failures, err); ctx.Err() != nil {
@@ -100,38 +109,7 @@ func (e evaluateCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	if list, err = g.leave(store, list, e.Names); err != nil {
-		return err
-	}
 	return g.evaluate(ctx, store, list)
-}
-
-// leave leaves out the units whose missing training would take a core more than a day, unless they
-// are named themselves, and says so.
-func (g *globals) leave(
-	store *experiment.Store, list []experiment.Unit, names []string,
-) (kept []experiment.Unit, err error) {
-	var left []string
-	for _, u := range list {
-		named := slices.ContainsFunc(names, func(name string) bool {
-			return strings.Contains(name, "/") && strings.HasPrefix(u.Path(), name)
-		})
-		missing, err := store.Missing(u.Trainings())
-		long := slices.ContainsFunc(missing, func(c method.Training) bool { return c.Seconds() > 24*60*60 })
-		switch {
-		case err != nil:
-			return nil, err
-		case long && !named:
-			left = append(left, u.Path())
-		default:
-			kept = append(kept, u)
-		}
-	}
-	if len(left) > 0 {
-		fmt.Fprintln(g.errors, "policyattention: left out, since their training would take a core more than a day; "+
-			"name them to have them:", strings.Join(left, " "))
-	}
-	return kept, nil
 }
 
 // evaluate evaluates units one after the other, prints a line of each, and merges.
@@ -195,14 +173,6 @@ func (reproduceCmd) Run(ctx context.Context, g *globals) error {
 	store, err := g.open(running)
 	if err != nil {
 		return err
-	}
-	all, err := g.listed()
-	if err != nil {
-		return err
-	}
-	if work := time.Duration(untrained(all) * float64(time.Minute)).Round(time.Minute); work > 0 {
-		fmt.Fprintf(g.errors, "policyattention: about %v of one core to train, on xla:cpu; Ctrl-C keeps what is done\n",
-			work)
 	}
 	if err := g.evaluateAll(ctx, store); err != nil {
 		return err

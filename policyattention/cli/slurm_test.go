@@ -29,14 +29,11 @@ const wanted = "SLURM_TEST"
 
 // cluster is a Slurm on this machine.
 type cluster struct {
-	t   *testing.T
-	dir string
-	env []string
+	t     *testing.T
+	dir   string
+	env   []string
+	nodes map[string]*exec.Cmd
 }
-
-// nodeMark is in the environment of a node's daemon and of what that starts for
-// each job, but not in that of the jobs.
-const nodeMark = "SLURM_TEST_NODE="
 
 // start starts the cluster and ends it with the test.
 func start(t *testing.T) *cluster {
@@ -55,7 +52,7 @@ func start(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{t: t, dir: dir}
+	c := &cluster{t: t, dir: dir, nodes: map[string]*exec.Cmd{}}
 	t.Cleanup(c.end)
 	if err := os.Chmod(dir, 0o755); err != nil { // munge insists
 		t.Fatal(err)
@@ -145,95 +142,40 @@ func freePorts(t *testing.T, n int) []int {
 	return ports
 }
 
+// startNode starts a node in a namespace of processes, which end with the first of them.
 func (c *cluster) startNode(node string) {
-	cmd := exec.Command("slurmd", "-N", node)
-	cmd.Env = append(slices.Clone(c.env), nodeMark+node)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		c.t.Fatalf("slurmd -N %s: %v: %s", node, err, out)
+	cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
+		"slurmd -N "+node+" && while :; do sleep 1; done")
+	cmd.Env = c.env
+	if err := cmd.Start(); err != nil {
+		c.t.Fatalf("slurmd -N %s: %v", node, err)
 	}
+	c.nodes[node] = cmd
 }
 
-// killNode ends a node as a loss of power would: its daemon, the daemon's
-// helpers and the jobs. All are stopped first, so that none can tell of the others' end,
-// and children die before their parents: the kernel wakes stopped orphans.
+// killNode ends a node as a loss of power would: its daemon, the daemon's helpers and the jobs, all at once.
 func (c *cluster) killNode(node string) {
-	c.t.Helper()
-	var pids []int
-	for n := -1; n < len(pids); {
-		n = len(pids)
-		pids = marked(nodeMark + node + "\x00")
-		pids = append(pids, descendants(pids)...)
-		for _, pid := range pids {
-			syscall.Kill(pid, syscall.SIGSTOP) //nolint:errcheck // it may have gone
-		}
-	}
-	slices.Sort(pids)
-	for _, pid := range slices.Backward(pids) {
-		syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it may have gone
-	}
+	c.nodes[node].Process.Kill() //nolint:errcheck // it may have gone
+	c.nodes[node].Wait()         //nolint:errcheck // it was killed
 }
 
 // end ends whatever belongs to the cluster.
 func (c *cluster) end() {
-	pids := marked(nodeMark)
-	pids = append(pids, descendants(pids)...)
+	for node := range c.nodes {
+		c.killNode(node)
+	}
 	for _, file := range []string{"slurmctld.pid", "munge/pid"} {
 		if text, err := os.ReadFile(filepath.Join(c.dir, file)); err == nil {
 			if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
-				pids = append(pids, pid)
+				syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it may have gone
 			}
 		}
-	}
-	for _, pid := range pids {
-		syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it may have gone
 	}
 	if c.t.Failed() {
 		c.t.Logf("logs are in %s", c.dir)
 		return
 	}
 	os.RemoveAll(c.dir)
-}
-
-// marked returns the processes whose environment holds mark.
-func marked(mark string) (pids []int) {
-	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, path := range paths {
-		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte(mark)) {
-			if pid, err := strconv.Atoi(strings.Split(path, "/")[2]); err == nil {
-				pids = append(pids, pid)
-			}
-		}
-	}
-	return pids
-}
-
-// descendants returns the processes below some others.
-func descendants(of []int) (pids []int) {
-	parents := map[int]int{}
-	paths, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		var pid, parent int
-		var state string
-		_, after, _ := bytes.Cut(text, []byte(") ")) // a name may hold anything
-		fmt.Sscan(string(text), &pid)
-		fmt.Sscan(string(after), &state, &parent)
-		parents[pid] = parent
-	}
-	for pid := range parents {
-		for p := parents[pid]; p > 1; p = parents[p] {
-			if slices.Contains(of, p) {
-				if !slices.Contains(of, pid) {
-					pids = append(pids, pid)
-				}
-				break
-			}
-		}
-	}
-	return pids
 }
 
 // must runs a program of the cluster and returns what it prints.

@@ -17,7 +17,7 @@ type gridCmd struct {
 	Merge  gridMergeCmd  `cmd:"" help:"${merge}"`
 }
 
-func (g *globals) tasks() (*experiment.Store, []experiment.Task, error) {
+func (g *globals) tasks() (*experiment.Store, []experiment.Unit, error) {
 	store, err := g.open(running)
 	if err != nil {
 		return nil, nil, err
@@ -44,7 +44,7 @@ func (g *globals) listed() (all []listed, err error) {
 		return nil, err
 	}
 	for i, t := range tasks {
-		l := listed{Index: i, Kind: t.Kind(), Name: t.Name()}
+		l := listed{Index: i, Kind: t.Kind(), Name: t.Path()}
 		if l.State, l.Failure, err = store.State(t); err != nil {
 			return nil, err
 		}
@@ -91,18 +91,14 @@ func (planCmd) Run(g *globals) error {
 	if err != nil || g.JSON {
 		return err
 	}
-	_, err = fmt.Fprintf(g.out, "\nabout %.0f core-minutes of training to do, on xla:cpu\n", untrained(all))
-	return err
-}
-
-// untrained returns the minutes of one core that training will take.
-func untrained(all []listed) (minutes float64) {
+	minutes := 0.0
 	for _, l := range all {
 		if !l.Done {
 			minutes += l.Minutes
 		}
 	}
-	return minutes
+	_, err = fmt.Fprintf(g.out, "\nabout %.0f core-minutes of training to do, on xla:cpu\n", minutes)
+	return err
 }
 
 type gridRunCmd struct {
@@ -130,13 +126,13 @@ func (r gridRunCmd) Run(ctx context.Context, g *globals) error {
 			Kind    string `json:"kind"`
 			Name    string `json:"name"`
 			Skipped bool   `json:"skipped"` // was done before
-		}{r.Index, task.Kind(), task.Name(), !made})
+		}{r.Index, task.Kind(), task.Path(), !made})
 	}
 	what := "done"
 	if !made {
 		what = "was done"
 	}
-	_, err = fmt.Fprintf(g.out, "task %d, %s %s: %s\n", r.Index, task.Kind(), task.Name(), what)
+	_, err = fmt.Fprintf(g.out, "task %d, %s %s: %s\n", r.Index, task.Kind(), task.Path(), what)
 	return err
 }
 

@@ -52,7 +52,7 @@ type block struct {
 	// Brief keeps losses alone, rounded to float32: files of thousands of problems stay small.
 	Brief    bool
 	Families []mdp.Family
-	OneIn    int // verification computes one unit in so many again, where they are not by problem; 0 is all
+	OneIn    int // see Unit; for units whose rows are not by problem
 }
 
 // kind is what a cell computes.
@@ -267,9 +267,12 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 			actor, critic = parts.Parts()
 		}
 	}
-	u.Tolerance, u.Sample = exactly, min(u.Problems, p.Problems)
+	u.Tolerance, u.Sample, u.Chosen = exactly, min(u.Problems, p.Problems), b.Kind == closedLoop
 	if m.Deploy != nil {
 		u.Tolerance = walking
+	}
+	if m.Deploy != nil && u.Chosen {
+		u.Sample = min(ofLearners, u.Sample)
 	}
 	if method.Networks(u.Weights) {
 		n := sampled
@@ -292,16 +295,15 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 		if actor == nil {
 			return nil, errors.New("the block asks an actor, and the method has none")
 		}
-		u.Weights, u.Sample = actor.Weights(), min(sampled*inputs, f.Problems)
+		u.Weights, u.Sample = actor.Weights(), min(inputs, f.Problems)
 		return p.rules(f, actor, b.Kind == oneStepAt), nil
 	case oneBackup:
 		if critic == nil {
 			return nil, errors.New("the block asks a critic, and the method has none")
 		}
-		u.Weights, u.Tolerance, u.Sample = critic.Weights(), ofCritic, min(sampled*inputs, f.Problems)
+		u.Weights, u.Tolerance, u.Sample = critic.Weights(), ofCritic, min(inputs, f.Problems)
 		return OneBackup{p.inputs(f), critic}, nil
 	}
-	u.Chosen = b.Kind == closedLoop
 	loop := &Loop{Problems: f, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta, Deployment: deployment, block: b}
 	if b.Rounds != nil {
 		loop.Tabled = b.Rounds(*p.Protocol)
@@ -325,7 +327,7 @@ const (
 	ofCritic = 2e-3  // what a critic's network returns
 )
 
-// sampled is on how many problems the runs of networks are computed again, ofThousands where there are
-// thousands. Closed loops are so on problems that a new seed chooses each time: who replaces half of 64
-// problems is found in 63 of 64 runs. Inputs of one step are the first ones, and `inputs` times as many.
-const sampled, ofThousands, inputs = 6, 16, 3
+// sampled is on how many problems the runs of networks are computed again, ofThousands where there are thousands,
+// and ofLearners those of methods without. Closed loops are so on problems that a new seed chooses each time: who
+// replaces half of a network's problems is found in 31 of 32 verifications. Inputs of one step are the first ones.
+const sampled, ofThousands, ofLearners, inputs = 5, 12, 16, 18

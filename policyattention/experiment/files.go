@@ -90,12 +90,12 @@ type Failure struct {
 }
 
 // failureFile is where the failure of a task is kept.
-func (s *Store) failureFile(t Task) string { return s.work(s.folder(t)) + ".failed" }
+func (s *Store) failureFile(u Unit) string { return s.work(s.folder(u)) + ".failed" }
 
 // failure returns the failure of a task, nil if it did not fail.
-func (s *Store) failure(t Task) (*Failure, error) {
+func (s *Store) failure(u Unit) (*Failure, error) {
 	f := &Failure{}
-	err := readJSON(s.failureFile(t), f)
+	err := readJSON(s.failureFile(u), f)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -103,15 +103,15 @@ func (s *Store) failure(t Task) (*Failure, error) {
 }
 
 // fail keeps why the result of a task could not be made.
-func (s *Store) fail(t Task, failure error) error {
-	f := Failure{Task: t.Name(), Error: failure.Error()}
+func (s *Store) fail(u Unit, failure error) error {
+	f := Failure{Task: u.Path(), Error: failure.Error()}
 	f.Host, _ = os.Hostname() // for the record only
-	return WriteJSON(s.failureFile(t), f)
+	return WriteJSON(s.failureFile(u), f)
 }
 
 // forgive forgets the failure of a task, if there was one.
-func (s *Store) forgive(t Task) error {
-	if err := os.Remove(s.failureFile(t)); err != nil && !errors.Is(err, os.ErrNotExist) {
+func (s *Store) forgive(u Unit) error {
+	if err := os.Remove(s.failureFile(u)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	return nil

@@ -55,19 +55,18 @@ func TestLock(t *testing.T) {
 func TestMade(t *testing.T) {
 	s := &Store{root: t.TempDir()}
 	full := fmt.Errorf("writing: %w", syscall.ENOSPC)
-	fails := Unit{Block: Trial, Name: "a task", Config: 1, Compute: func(context.Context, *Store, int,
+	fails := Unit{Block: Trial, Name: "a fails", Config: 1, Compute: func(context.Context, *Store, int,
 		*Result) (*Result, error) {
 		return nil, full
 	}}
-	task := Task{Unit: &fails}
-	dead := filepath.Join(s.work(s.folder(task))+"-new", "dead")
+	dead := filepath.Join(s.work(s.folder(fails))+"-new", "dead")
 	if err := os.MkdirAll(dead, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Evaluate(t.Context(), fails); !errors.Is(err, syscall.ENOSPC) || !Passing(err) {
 		t.Errorf("a full disk: %v", err)
 	}
-	if _, err := os.Stat(s.folder(task)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(s.folder(fails)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("half a result is there: %v", err)
 	}
 	works := fails
@@ -75,7 +74,7 @@ func TestMade(t *testing.T) {
 	if _, err := s.Evaluate(t.Context(), works); err != nil {
 		t.Error(err)
 	}
-	if left, err := os.ReadDir(s.folder(task)); err != nil || len(left) != 1 || left[0].Name() != recordFile {
+	if left, err := os.ReadDir(s.folder(fails)); err != nil || len(left) != 1 || left[0].Name() != recordFile {
 		t.Errorf("the result is %v, %v", left, err)
 	}
 	if _, err := os.Stat(dead); !errors.Is(err, os.ErrNotExist) {

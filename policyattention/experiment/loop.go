@@ -206,7 +206,7 @@ func newStudy(u *Unit, own method.Study, b block, f Fixtures) study {
 		u.Problems, u.OneIn = 0, b.OneIn
 		return study{nil, own}
 	}
-	u.Sample = min(sampled*inputs, f.Problems)
+	u.Sample = min(inputs, f.Problems)
 	return study{&f, own}
 }
 

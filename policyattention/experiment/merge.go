@@ -62,9 +62,9 @@ type merge struct {
 	put     int
 }
 
-func (m *merge) gather(s *Store, tasks []Task) error {
-	for _, t := range tasks {
-		r, found, err := s.find(t)
+func (m *merge) gather(s *Store, tasks []Unit) error {
+	for _, u := range tasks {
+		r, found, err := s.find(u)
 		if errors.Is(err, ErrMissing) {
 			continue
 		}
@@ -74,14 +74,14 @@ func (m *merge) gather(s *Store, tasks []Task) error {
 		if !r.merged {
 			m.put++
 		}
-		if t.Unit != nil {
-			if held, missing := s.digests(*t.Unit); missing == nil && !maps.Equal(held, r.Weights) {
-				return fmt.Errorf("experiment: %s was made with the weights %.12s, the store holds %.12s", t.Name(),
+		if u.Training == nil {
+			if held, missing := s.digests(u); missing == nil && !maps.Equal(held, r.Weights) {
+				return fmt.Errorf("experiment: %s was made with the weights %.12s, the store holds %.12s", u.Path(),
 					r.Weights, held)
 			}
 		}
 		m.add(r, found.Tables)
-		if folder := s.folder(t); t.Unit != nil {
+		if folder := s.folder(u); u.Training == nil {
 			m.merged = append(m.merged, folder)
 		} else {
 			m.merged = append(m.merged, filepath.Join(folder, recordFile), filepath.Join(folder, lossesFile))
@@ -99,14 +99,14 @@ func (m *merge) add(r Record, t rows.Tables) {
 }
 
 // unplanned keeps merged results that are no longer the preset's.
-func (m *merge) unplanned(s *Store, tasks []Task) error {
+func (m *merge) unplanned(s *Store, tasks []Unit) error {
 	x, err := s.index()
 	if err != nil {
 		return err
 	}
 	left := maps.Clone(x.records)
 	for _, t := range tasks {
-		delete(left, t.Name())
+		delete(left, t.Path())
 	}
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		runs, err := s.block(left[name].Block)
@@ -120,7 +120,7 @@ func (m *merge) unplanned(s *Store, tasks []Task) error {
 	return nil
 }
 
-func (m *merge) write(s *Store, tasks []Task) error {
+func (m *merge) write(s *Store, tasks []Unit) error {
 	for _, block := range slices.Sorted(maps.Keys(m.tables)) {
 		if err := m.tables[block].Write(s.root, string(block)); err != nil {
 			return err
@@ -150,13 +150,10 @@ func (m *merge) write(s *Store, tasks []Task) error {
 }
 
 // problems returns the evaluation problems, so that nobody needs our random streams.
-func (p Preset) problems(tasks []Task) (all []rows.Problem, err error) {
+func (p Preset) problems(tasks []Unit) (all []rows.Problem, err error) {
 	seen := map[Fixtures]bool{}
 	for _, t := range tasks {
-		if t.Unit == nil {
-			continue
-		}
-		l, ok := t.Unit.Config.(*Loop)
+		l, ok := t.Config.(*Loop)
 		if !ok || l.Problems.Problems != p.Problems || seen[l.Problems] ||
 			l.Problems.Root != p.Protocol.Sizes[l.Problems.States].Evaluation {
 			continue

@@ -42,18 +42,17 @@ func TestFailures(t *testing.T) {
 	training := tasks[0]
 	work := filepath.Join(s.Root(), experiment.WorkFolder)
 	testkit.Check(t, os.MkdirAll(work, 0o755))
-	failed := filepath.Join(work, training.Name()+"-"+training.Training.Hash()[:12]+".failed")
+	failed := filepath.Join(work, training.Path()+"-"+training.Training.Hash()[:12]+".failed")
 	testkit.Check(t, os.WriteFile(failed, []byte(`{"error": "no such luck"}`), 0o644))
 	if state, failure, err := s.State(training); state != experiment.Failed || failure == nil || err != nil {
 		t.Errorf("state %q, %v, %v", state, failure, err)
 	}
 	for _, task := range tasks {
-		if task.Unit == nil || len(task.Unit.Weights) == 0 ||
-			task.Unit.Weights[0].Training.Hash() != training.Training.Hash() {
+		if len(task.Weights) == 0 || task.Weights[0].Training.Hash() != training.Training.Hash() {
 			continue
 		}
 		if _, err := s.Run(t.Context(), task); err == nil {
-			t.Errorf("%s was made without its training run", task.Name())
+			t.Errorf("%s was made without its training run", task.Path())
 		}
 	}
 }
@@ -89,11 +88,11 @@ func whole(t *testing.T, artifacts, want string) {
 	s := testkit.Must(little(t).Open(artifacts, "go"))(t)
 	for _, task := range testkit.Must(s.Tasks())(t) {
 		if state, _, err := s.State(task); state != experiment.Done || err != nil {
-			t.Errorf("%s: %s, %v", task.Name(), state, err)
+			t.Errorf("%s: %s, %v", task.Path(), state, err)
 		}
-		if task.Unit != nil {
-			if r, err := s.Evaluate(t.Context(), *task.Unit); err != nil || r.Len() == 0 {
-				t.Errorf("%s has no rows: %v", task.Name(), err)
+		if task.Training == nil {
+			if r, err := s.Evaluate(t.Context(), task); err != nil || r.Len() == 0 {
+				t.Errorf("%s has no rows: %v", task.Path(), err)
 			}
 		}
 	}

@@ -113,7 +113,7 @@ func (p Preset) Open(artifacts, backendName string) (*Store, error) {
 		backend: sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) }),
 	}
 	s.models = &method.Models{Backend: s.backend, Path: func(w method.Weights) (string, error) {
-		_, err := s.record(Task{Training: w.Training})
+		_, err := s.record(training(w.Training))
 		return s.weightsPath(w), err
 	}}
 	return s, nil
@@ -147,11 +147,11 @@ func fileName(name string) string {
 }
 
 // folder returns where a task's result is before it is merged, and weights are for good.
-func (s *Store) folder(t Task) string {
-	if t.Training != nil {
-		return filepath.Join(s.root, trainFolder, t.Name()+"-"+t.hash()[:12])
+func (s *Store) folder(u Unit) string {
+	if u.Training != nil {
+		return filepath.Join(s.root, trainFolder, u.Name+"-"+u.hash()[:12])
 	}
-	return filepath.Join(s.root, newFolder, string(t.Unit.Block), fileName(t.Unit.Name)+"-"+t.hash()[:12])
+	return filepath.Join(s.root, newFolder, string(u.Block), fileName(u.Name)+"-"+u.hash()[:12])
 }
 
 // index reads the records that have been merged, again where they have changed.
@@ -184,37 +184,37 @@ func (s *Store) index() (*sealed, error) {
 }
 
 // record returns what is kept of a task. The error wraps ErrMissing if it has not been run.
-func (s *Store) record(t Task) (r Record, err error) {
+func (s *Store) record(u Unit) (r Record, err error) {
 	x, err := s.index()
 	if err != nil {
 		return r, err
 	}
-	if r, ok := x.records[t.Name()]; ok && r.Hash == t.hash() {
+	if r, ok := x.records[u.Path()]; ok && r.Hash == u.hash() {
 		return r, nil
 	}
-	err = readJSON(filepath.Join(s.folder(t), recordFile), &r)
+	err = readJSON(filepath.Join(s.folder(u), recordFile), &r)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		err = fmt.Errorf("experiment: %s in %s: %w", t.Name(), s.root, ErrMissing)
-	case err == nil && r.Hash != t.hash():
-		err = fmt.Errorf("experiment: %s is of another configuration than its name says", s.folder(t))
+		err = fmt.Errorf("experiment: %s in %s: %w", u.Path(), s.root, ErrMissing)
+	case err == nil && r.Hash != u.hash():
+		err = fmt.Errorf("experiment: %s is of another configuration than its name says", s.folder(u))
 	}
 	return r, err
 }
 
 // find returns what a task has left; the error wraps ErrMissing if it has not been run.
-func (s *Store) find(t Task) (Record, *Result, error) {
-	r, err := s.record(t)
+func (s *Store) find(u Unit) (Record, *Result, error) {
+	r, err := s.record(u)
 	if err != nil {
 		return r, nil, err
 	}
 	found := &Result{Notes: r.Notes}
 	if !r.merged {
-		found.Tables, err = rows.ReadBlock(s.folder(t), string(t.block()))
+		found.Tables, err = rows.ReadBlock(s.folder(u), string(u.Block))
 		return r, found, err
 	}
-	runs, err := s.block(t.block())
-	if of := runs[t.run()]; of != nil {
+	runs, err := s.block(u.Block)
+	if of := runs[u.Of]; of != nil {
 		found.Tables = *of
 	}
 	return r, found, err
@@ -239,34 +239,34 @@ func (s *Store) block(name Block) (map[any]*rows.Tables, error) {
 }
 
 // make makes the result of a task, unless it is there. Another process on the same task is waited for.
-func (s *Store) make(ctx context.Context, t Task) error {
-	if _, err := s.record(t); !errors.Is(err, ErrMissing) {
+func (s *Store) make(ctx context.Context, u Unit) error {
+	if _, err := s.record(u); !errors.Is(err, ErrMissing) {
 		return err
 	}
-	unlock, err := s.lock(ctx, t.Name(), s.folder(t))
+	unlock, err := s.lock(ctx, u.Path(), s.folder(u))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if _, err := s.record(t); !errors.Is(err, ErrMissing) {
+	if _, err := s.record(u); !errors.Is(err, ErrMissing) {
 		return err // made while waiting
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("experiment: before %s: %w", t.Name(), context.Cause(ctx))
+		return fmt.Errorf("experiment: before %s: %w", u.Path(), context.Cause(ctx))
 	}
-	dir, err := s.begin(s.folder(t))
+	dir, err := s.begin(s.folder(u))
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	r, result := t.record(), (*Result)(nil)
-	if t.Training != nil {
-		result, err = s.trained(ctx, t, dir, &r)
+	r, result := u.record(), (*Result)(nil)
+	if u.Training != nil {
+		result, err = s.trained(ctx, u, dir, &r)
 	} else {
-		result, err = s.evaluated(ctx, *t.Unit, &r)
+		result, err = s.evaluated(ctx, u, &r)
 	}
 	if err != nil {
-		return fmt.Errorf("experiment: %s: %w", t.Name(), err)
+		return fmt.Errorf("experiment: %s: %w", u.Path(), err)
 	}
 	if err := result.Write(dir, string(r.Block)); err != nil {
 		return err
@@ -274,14 +274,13 @@ func (s *Store) make(ctx context.Context, t Task) error {
 	if err := WriteJSON(filepath.Join(dir, recordFile), r); err != nil {
 		return err
 	}
-	return publish(dir, s.folder(t))
+	return publish(dir, s.folder(u))
 }
 
 // Evaluate returns the result of a unit, computing it where it is missing, and
 // the training runs it needs likewise.
 func (s *Store) Evaluate(ctx context.Context, u Unit) (*Result, error) {
-	t := Task{Unit: &u}
-	if _, r, err := s.find(t); !errors.Is(err, ErrMissing) {
+	if _, r, err := s.find(u); !errors.Is(err, ErrMissing) {
 		return r, err
 	}
 	for _, w := range u.Weights {
@@ -293,10 +292,10 @@ func (s *Store) Evaluate(ctx context.Context, u Unit) (*Result, error) {
 				"train it in another folder of artifacts", u.Path(), w.Training.Name(), w.Step)
 		}
 	}
-	if err := s.make(ctx, t); err != nil {
+	if err := s.make(ctx, u); err != nil {
 		return nil, err
 	}
-	_, r, err := s.find(t)
+	_, r, err := s.find(u)
 	return r, err
 }
 
@@ -332,7 +331,7 @@ func (s *Store) machine(networks bool) (Produced, error) {
 func (s *Store) digests(u Unit) (map[string]string, error) {
 	digests := map[string]string{}
 	for _, w := range u.Weights {
-		r, err := s.record(Task{Training: w.Training})
+		r, err := s.record(training(w.Training))
 		if err != nil {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ func weightsFile(w method.Weights) string {
 }
 
 func (s *Store) weightsPath(w method.Weights) string {
-	return filepath.Join(s.folder(Task{Training: w.Training}), weightsFile(w))
+	return filepath.Join(s.folder(training(w.Training)), weightsFile(w))
 }
 
 // holds reports whether the file of weights is there: copies of results may lack some.
@@ -34,20 +34,20 @@ func (s *Store) holds(w method.Weights) bool {
 // Train makes a training run that has not been made. An interrupted run is saved and continues at the
 // next call.
 func (s *Store) Train(ctx context.Context, c method.Training) error {
-	t := Task{Training: c}
-	if err := s.make(ctx, t); err != nil {
+	u := training(c)
+	if err := s.make(ctx, u); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(s.work(s.folder(t))); err != nil {
+	if err := os.RemoveAll(s.work(s.folder(u))); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	return nil
 }
 
 // trained makes a training run, writes its weights to the folder dir and completes its record.
-func (s *Store) trained(ctx context.Context, t Task, dir string, r *Record) (*Result, error) {
-	c := t.Training
-	made, err := s.train(ctx, c, s.work(s.folder(t)))
+func (s *Store) trained(ctx context.Context, u Unit, dir string, r *Record) (*Result, error) {
+	c := u.Training
+	made, err := s.train(ctx, c, s.work(s.folder(u)))
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (s *Store) trained(ctx context.Context, t Task, dir string, r *Record) (*Re
 	r.Cost = Cost{WallSeconds: made.WallSeconds, CPUSeconds: made.CPUSeconds, PeakMemory: backend.PeakMemory(),
 		StepsPerSecond: made.StepsPerSecond}
 	r.Weights = map[string]string{}
-	for file, w := range t.weights() {
+	for file, w := range u.weights() {
 		path := made.Snapshots[w.Step]
 		if file == lastWeights {
 			path = made.Weights

@@ -3,8 +3,8 @@
 //
 // A Unit is one run as data: what it computes, on which problems, with which weights. A
 // preset lists cells, each a block, method, recipe, size and seed, which a table of blocks
-// makes units; a Study adds units of its own. A Task is a unit or a training run. Results are found by
-// the hash of a task's configuration, so that asking twice computes once and a changed configuration
+// makes units; a Study adds units of its own, and training runs are units too. Results are found by
+// the hash of a unit's configuration, so that asking twice computes once and a changed configuration
 // never meets a stale result.
 package experiment
 
@@ -17,19 +17,21 @@ import (
 	"icrl/policyattention/rows"
 )
 
-// Unit is one run: what leaves the rows of one name in a block.
+// Unit is one run: what leaves the rows of one name in a block, or a training run.
 type Unit struct {
-	Block Block
-	Name  string // unique in the block
+	Block    Block  // none of a training run
+	Name     string // unique in the block
+	Training method.Training
 	rows.Key
 	Of       any // what its rows name as their run: its Key, unless a study has rows of its own
 	Config   any // everything that its rows depend on, but for the arithmetic of the backend
 	Problems int // how many rows are on; 0: they are not by problem
 	Rows     int // how many there are, where it is not 0
 	Weights  []method.Weights
-	// Sample is how many problems verification computes again, all for 0 and none below; Tolerance is
-	// how much its numbers may then differ. They are the first ones or, where the unit is Chosen, those that the
-	// verification's seed chooses. OneIn is of how many such units verification computes one again, all for 0.
+	// Sample is how many problems verification computes again, all for 0; Tolerance is how much its numbers may then
+	// differ. They are the first ones or, where the unit is Chosen, those that the
+	// verification's seed chooses. OneIn is of how many such units of its block verification computes one again, which
+	// the seed chooses; all for 0.
 	Sample    int
 	Chosen    bool
 	OneIn     int
@@ -65,8 +67,26 @@ type Study interface {
 	Units(s *Store) ([]Unit, error)
 }
 
-// Path names a unit in its preset: block/name.
-func (u Unit) Path() string { return string(u.Block) + "/" + u.Name }
+// training is a training run as a unit.
+func training(c method.Training) Unit {
+	return Unit{Name: c.Name(), Training: c, Of: rows.Loss{Training: c.Name()}, Config: c}
+}
+
+// Kind returns "train" or "evaluate".
+func (u Unit) Kind() string {
+	if u.Training != nil {
+		return "train"
+	}
+	return "evaluate"
+}
+
+// Path names a unit in its preset: block/name, or the name of a training run.
+func (u Unit) Path() string {
+	if u.Block == "" {
+		return u.Name
+	}
+	return string(u.Block) + "/" + u.Name
+}
 
 // Trainings lists the training runs that the unit needs.
 func (u Unit) Trainings() (all []method.Training) {

@@ -52,6 +52,8 @@ type Verification struct {
 	Scored         int           `json:"scored"` // stored policies scored again
 	Discrepancies  []Discrepancy `json:"discrepancies"`
 	CPUSeconds     float64       `json:"cpu_seconds"`
+
+	left bool // rows of a unit are not computed again
 }
 
 func (v *Verification) String() string {
@@ -98,13 +100,13 @@ func (s *Store) Verify(ctx context.Context, whole bool, chosen uint64) (*Verific
 	if err != nil {
 		return nil, err
 	}
-	found := make([]*Verification, len(tasks))
+	found, left := make([]*Verification, len(tasks)), leftOut(tasks, whole, chosen)
 	var group errgroup.Group
 	group.SetLimit(2 * runtime.GOMAXPROCS(0)) // many wait for a network's answer
 	// Neighbours in the plan run the same compiled program. In any other order few of
 	// the workers wait for a compilation at the same time.
 	for _, i := range seed.New(0, "verification").Perm(len(tasks)) {
-		found[i] = &Verification{Seed: chosen}
+		found[i] = &Verification{Seed: chosen, left: left[i]}
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return fmt.Errorf("experiment: verification stopped: %w", context.Cause(ctx))
@@ -121,6 +123,28 @@ func (s *Store) Verify(ctx context.Context, whole bool, chosen uint64) (*Verific
 	err = errors.Join(s.verifyProblems(v, tasks), s.verifyPlan(v, tasks))
 	v.CPUSeconds = meter.Cost().CPUSeconds
 	return v, err
+}
+
+// leftOut tells the units whose rows are not computed again: of those of a block with one OneIn the seed chooses
+// always as many that are, at least one.
+func leftOut(tasks []Unit, whole bool, chosen uint64) map[int]bool {
+	type group struct {
+		Block
+		oneIn int
+	}
+	left, alike := map[int]bool{}, map[group][]int{}
+	for i, t := range tasks {
+		if t.OneIn > 0 && !whole {
+			g := group{t.Block, t.OneIn}
+			alike[g], left[i] = append(alike[g], i), true
+		}
+	}
+	for g, all := range alike {
+		for _, i := range seed.New(chosen, "verification", string(g.Block)).Perm(len(all))[:max(1, len(all)/g.oneIn)] {
+			left[all[i]] = false
+		}
+	}
+	return left
 }
 
 // verifyFiles compares the files with SHA256SUMS, where the preset has been merged.
@@ -161,35 +185,35 @@ func (s *Store) verifyFiles(v *Verification) error {
 	return nil
 }
 
-// verifyTask checks a training run or a unit. It returns an error only where no backend can be had.
-func (s *Store) verifyTask(ctx context.Context, v *Verification, t Task, whole bool) error {
-	r, stored, err := s.find(t)
+// verifyTask checks a unit. It returns an error only where no backend can be had.
+func (s *Store) verifyTask(ctx context.Context, v *Verification, u Unit, whole bool) error {
+	r, stored, err := s.find(u)
 	if errors.Is(err, ErrMissing) {
 		v.Missing++
 		return nil
 	}
 	if err != nil {
-		v.add(t.Name(), 0, "%v", err)
+		v.add(u.Path(), 0, "%v", err)
 		return nil
 	}
-	want := t.record()
+	want := u.record()
 	want.Weights, want.Notes, want.Produced, want.Cost, want.merged = r.Weights, r.Notes, r.Produced, r.Cost, r.merged
 	if r.Config = compact(r.Config); !reflect.DeepEqual(r, want) {
-		v.add(t.Name(), 0, "its record is not of its configuration")
+		v.add(u.Path(), 0, "its record is not of its configuration")
 	}
-	if t.Training != nil {
+	if u.Training != nil {
 		v.Trainings++
-		s.verifyTraining(v, t, r, stored.Losses)
+		s.verifyTraining(v, u, r, stored.Losses)
 		return nil
 	}
 	v.Units++
-	return s.verifyUnit(ctx, v, *t.Unit, r, stored, whole)
+	return s.verifyUnit(ctx, v, u, r, stored, whole)
 }
 
-func (s *Store) verifyTraining(v *Verification, t Task, r Record, losses []rows.Loss) {
-	for _, file := range slices.Sorted(maps.Keys(t.weights())) {
-		w := t.weights()[file]
-		path, hash := s.weightsPath(w), t.hash()
+func (s *Store) verifyTraining(v *Verification, u Unit, r Record, losses []rows.Loss) {
+	for _, file := range slices.Sorted(maps.Keys(u.weights())) {
+		w := u.weights()[file]
+		path, hash := s.weightsPath(w), u.hash()
 		digest, err := FileDigest(path)
 		if errors.Is(err, fs.ErrNotExist) && r.Weights[file] != "" {
 			continue
@@ -198,14 +222,14 @@ func (s *Store) verifyTraining(v *Verification, t Task, r Record, losses []rows.
 			v.add(path, 0, "its SHA-256 is not that of the training run's record (%v)", err)
 			continue
 		}
-		stored, step, err := t.Training.Read(path)
+		stored, step, err := u.Training.Read(path)
 		if err != nil || stored != hash || step != w.Step {
 			v.add(path, 0, "it holds step %d of configuration %.12s, want step %d of %.12s (%v)",
 				step, stored, w.Step, hash, err)
 		}
 	}
-	if err := checkLosses(t.Training, losses); err != nil {
-		v.add(t.Name(), 0, "%v", err)
+	if err := checkLosses(u.Training, losses); err != nil {
+		v.add(u.Path(), 0, "%v", err)
 	}
 }
 
@@ -278,8 +302,7 @@ func (s *Store) again(
 	if n := stored.Len(); u.Rows > 0 && n != u.Rows {
 		differs(0, fmt.Sprintf("it has %d rows, want %d", n, u.Rows))
 	}
-	left := !whole && u.OneIn > 0 && seed.New(v.Seed, "verification of one in", u.Path()).IntN(u.OneIn) > 0
-	if sample < 0 || left {
+	if v.left {
 		return nil
 	}
 	if sample > 0 && u.Problems > 0 {
@@ -305,7 +328,7 @@ func (s *Store) again(
 }
 
 // verifyProblems compares the stored problems with those that are drawn.
-func (s *Store) verifyProblems(v *Verification, tasks []Task) error {
+func (s *Store) verifyProblems(v *Verification, tasks []Unit) error {
 	path := filepath.Join(s.root, problemsFile)
 	stored, err := rows.Read[rows.Problem](path)
 	if errors.Is(err, fs.ErrNotExist) { // not merged, or missed already
@@ -330,15 +353,15 @@ func (s *Store) verifyProblems(v *Verification, tasks []Task) error {
 }
 
 // verifyPlan reports results that the preset does not plan.
-func (s *Store) verifyPlan(v *Verification, tasks []Task) error {
+func (s *Store) verifyPlan(v *Verification, tasks []Unit) error {
 	planned, folders, blocks := map[string]bool{}, map[string]bool{}, map[Block]map[any]bool{}
 	for _, t := range tasks {
-		planned[t.Name()], folders[s.folder(t)] = true, true
-		if blocks[t.block()] == nil {
-			blocks[t.block()] = map[any]bool{}
+		planned[t.Path()], folders[s.folder(t)] = true, true
+		if blocks[t.Block] == nil {
+			blocks[t.Block] = map[any]bool{}
 		}
 		if r, err := s.record(t); err == nil && r.merged {
-			blocks[t.block()][t.run()] = true
+			blocks[t.Block][t.Of] = true
 		}
 	}
 	x, err := s.index()

@@ -303,23 +303,11 @@ func anyLosses(ctx context.Context, actor control.Actor, problems []anyProblem, 
 		for to = from; to < min(from+together, len(problems)) && problems[to].Eta == loop.Eta; to++ {
 			some = append(some, problems[to].Problem)
 		}
-		trajectories, err := loop.Run(some, horizons[len(horizons)-1])
+		losses, err := scored(loop, some, horizons...)
 		if err != nil {
 			return nil, fmt.Errorf("problems from %d: %w", from, err)
 		}
-		scales, err := control.NewScales(some)
-		if err != nil {
-			return nil, fmt.Errorf("problems from %d: %w", from, err)
-		}
-		for i, t := range trajectories {
-			losses := make([]float64, len(horizons))
-			for h, horizon := range horizons {
-				if losses[h], err = scales[i].Loss(t.Policies[horizon]); err != nil {
-					return nil, fmt.Errorf("problem %d after %d rounds: %w", from+i, horizon, err)
-				}
-			}
-			all = append(all, losses)
-		}
+		all = append(all, losses...)
 	}
 	return all, nil
 }

@@ -44,7 +44,8 @@ type equalRun struct {
 	// neighbours by factors of two until none is better. Those of the actor for any MDP were chosen with
 	// the weights of an earlier recipe, and kept.
 	Tuning *tuning `json:"tuning"`
-	// Elsewhere says that its first rounds are those of another run: verification seldom makes it again.
+	// Elsewhere says that its first rounds are those of another run: verification seldom makes it again, since it is
+	// long, and then with one stream of samples.
 	Elsewhere bool `json:"elsewhere"`
 }
 
@@ -134,7 +135,7 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 		u.Tolerance = learnedRounding
 	}
 	if r.Elsewhere {
-		u.OneIn = 16
+		u.OneIn, u.Sample = 16, 1
 	}
 	u.Compute = func(_ context.Context, s *experiment.Store, first int, stored *experiment.Result) (
 		*experiment.Result, error) {
@@ -183,6 +184,9 @@ func (r equalRun) compute(s *experiment.Store, first int, stored *experiment.Res
 	}
 	out := &experiment.Result{}
 	for j := range r.runs() {
+		if r.Elsewhere && first > 0 && j != int(places[0])%r.runs() {
+			continue
+		}
 		controller, err := r.controller(s, r.asCase(s, j))
 		if err != nil {
 			return nil, err
@@ -240,32 +244,13 @@ func (r equalRun) losses(controller control.Controller, problems []mdp.Problem) 
 		m := *p.MDP
 		m.Drawn, counted[i].MDP = &drawn[i], &m
 	}
-	rounds := ownRounds(controller, equalRounds)
-	trajectories, err := controller.Run(counted, rounds)
-	if err != nil {
-		return nil, err
-	}
-	for i, t := range trajectories {
+	all, err = scored(controller, counted, equalHorizons...)
+	for i := range all {
 		if want := equalRounds * r.N; drawn[i] != want {
 			return nil, fmt.Errorf("it drew %d transitions in the condition %s, want %d", drawn[i], r.Condition, want)
 		}
-		if len(t.Policies) != rounds+1 {
-			return nil, fmt.Errorf("policies of %d rounds, want %d", len(t.Policies)-1, rounds)
-		}
-		scale, err := control.NewScale(problems[i])
-		if err != nil {
-			return nil, err
-		}
-		losses := make([]float64, len(equalHorizons))
-		for h, horizon := range equalHorizons {
-			k := ownRounds(controller, horizon)
-			if losses[h], err = scale.Loss(t.Policies[k]); err != nil {
-				return nil, fmt.Errorf("problem %d, round %d: %w", i, k, err)
-			}
-		}
-		all = append(all, losses)
 	}
-	return all, nil
+	return all, err
 }
 
 // ownRounds is how many rounds of its own a controller has made after k rounds of the study.

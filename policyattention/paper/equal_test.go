@@ -197,24 +197,3 @@ func TestBegun(t *testing.T) {
 		}
 	}
 }
-
-// The policies that are sharpened are those whose losses at T = 20 the study has, by an agent's own rounds too.
-func TestReturned(t *testing.T) {
-	s := store(t)
-	for name, c := range map[string]method.Condition{
-		"value-iteration":       {Information: method.ByModel},
-		"certainty-equivalence": {Information: method.ByWindow, N: 20},
-	} {
-		r := equalRun{informedMethod: informedMethod{States: 8, Condition: c, Method: name}}
-		controller := testkit.Must(r.controller(s, r.asCase(s, 0)))(t)
-		scales, policies, err := returned(controller, problems(t, 2), sharpRounds)
-		testkit.Check(t, err)
-		again := testkit.Must(lossesAt(1, scales, policies))(t)
-		at := slices.Index(equalHorizons, sharpRounds)
-		for i, want := range losses(t, s, c, name, problems(t, 2)) {
-			if math.Abs(again[i]-want[at]) > 1e-12 {
-				t.Errorf("%s, problem %d: loss %v, want %v", name, i, again[i], want[at])
-			}
-		}
-	}
-}

@@ -205,25 +205,25 @@ func (f family) compute(s *experiment.Store, m planner, key rows.Key, places []i
 		if err != nil {
 			return nil, err
 		}
-		scale, err := control.NewScale(problem)
+		optimum, err := problem.MDP.Optimal()
 		if err != nil {
 			return nil, err
 		}
-		loop, err := m.loop(s, pmd.SuggestedSpan/(mat.Max(scale.Optimum.Q)-mat.Min(scale.Optimum.Q)))
+		loop, err := m.loop(s, pmd.SuggestedSpan/(mat.Max(optimum.Q)-mat.Min(optimum.Q)))
 		if err != nil {
 			return nil, err
 		}
-		trajectories, err := loop.Run([]mdp.Problem{problem}, familyBackups[len(familyBackups)-1]/m.backups)
+		var rounds []int
+		for _, b := range familyBackups {
+			rounds = append(rounds, b/m.backups)
+		}
+		losses, err := scored(loop, []mdp.Problem{problem}, rounds...)
 		if err != nil {
 			return nil, fmt.Errorf("%s, problem %d: %w", f.name, i, err)
 		}
-		for _, b := range familyBackups {
-			loss, err := scale.Loss(trajectories[0].Policies[b/m.backups])
-			if err != nil {
-				return nil, err
-			}
+		for k, b := range familyBackups {
 			out.Rounds = append(out.Rounds,
-				rows.Round{Key: key, Problem: i, Round: int32(b), Loss: digits(loss, 6)})
+				rows.Round{Key: key, Problem: i, Round: int32(b), Loss: digits(losses[0][k], 6)})
 		}
 	}
 	return out, nil

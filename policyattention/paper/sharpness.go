@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -44,18 +45,18 @@ func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experim
 		r.actor()}
 	u.Compute = func(_ context.Context, s *experiment.Store, first int, stored *experiment.Result) (
 		*experiment.Result, error) {
-		run := func(problems, samples uint64, places []int32) ([]*control.Scale, []*mat.Dense, error) {
+		on := func(problems, samples uint64, places []int32) (x returned, err error) {
 			c := r.asCase(s, j)
 			c.Root = samples
 			controller, err := r.controller(s, c)
 			if err != nil {
-				return nil, nil, err
+				return x, err
 			}
 			drawn, err := mdp.Random.Pick(problems, r.States, mdp.Actions, places)
 			if err != nil {
-				return nil, nil, err
+				return x, err
 			}
-			return returned(controller, drawn, sharpRounds)
+			return run(controller, drawn, sharpRounds)
 		}
 		temperature, least := math.NaN(), math.Inf(1)
 		if stored != nil {
@@ -63,37 +64,37 @@ func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experim
 		}
 		if stored == nil || first == 0 { // otherwise the choice is not made again
 			before := temperature // it stays where another is no better but by rounding
-			scales, policies, err := run(root.Calibration, root.Choosing, stored.Places(0, sharpCalibrating))
+			calibrating, err := on(root.Calibration, root.Choosing, stored.Places(0, sharpCalibrating))
 			if err != nil {
 				return nil, err
 			}
 			for _, tried := range experiment.Temperatures {
-				losses, err := lossesAt(tried, scales, policies)
+				losses, err := calibrating.losses(tried)
 				if err != nil {
 					return nil, err
 				}
-				mean := stats.Mean(losses)
+				mean := stats.Mean(slices.Concat(losses...))
 				if mean < least-1e-6 || tried == before && mean < least+1e-6 {
 					temperature, least = tried, mean
 				}
 			}
 		}
 		places := stored.Places(first, equalProblems)
-		scales, policies, err := run(root.Evaluation, root.Samples+uint64(j), places)
+		returned, err := on(root.Evaluation, root.Samples+uint64(j), places)
 		if err != nil {
 			return nil, err
 		}
-		chosen, err := lossesAt(temperature, scales, policies)
+		chosen, err := returned.losses(temperature)
 		if err != nil {
 			return nil, err
 		}
-		greedy, err := lossesAt(0, scales, policies)
+		greedy, err := returned.losses(0)
 		out := &experiment.Result{}
 		for i := range greedy {
 			row := rows.Tuned{Key: u.Key, Start: "chosen", Alpha: temperature, Beta: math.NaN(), Problem: places[i],
-				Round: sharpRounds, Loss: digits(chosen[i], 5)}
+				Round: sharpRounds, Loss: digits(chosen[i][0], 5)}
 			out.Tuned = append(out.Tuned, row)
-			row.Start, row.Alpha, row.Loss = "greedy", 0, digits(greedy[i], 5)
+			row.Start, row.Alpha, row.Loss = "greedy", 0, digits(greedy[i][0], 5)
 			out.Tuned = append(out.Tuned, row)
 		}
 		return out, err
@@ -101,28 +102,51 @@ func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experim
 	return u
 }
 
-// returned are the policies that a controller returns after so many rounds of the study, with what scores them.
-func returned(controller control.Controller, problems []mdp.Problem, rounds int) (
-	scales []*control.Scale, policies []*mat.Dense, err error) {
-	if scales, err = control.NewScales(problems); err != nil {
-		return nil, nil, err
-	}
-	rounds = ownRounds(controller, rounds)
-	trajectories, err := controller.Run(problems, rounds)
-	for _, t := range trajectories {
-		policies = append(policies, t.Policies[rounds])
-	}
-	return scales, policies, err
+// returned are policies that a controller returns [problems][horizons], with what scores them.
+type returned struct {
+	scales   []*control.Scale
+	policies [][]*mat.Dense
 }
 
-// lossesAt are the losses of policies at a temperature.
-func lossesAt(temperature float64, scales []*control.Scale, policies []*mat.Dense) (losses []float64, err error) {
-	for i, pi := range policies {
-		loss, err := scales[i].Loss(control.AtTemperature(pi, temperature))
-		if err != nil {
-			return nil, err
-		}
-		losses = append(losses, loss)
+// run keeps the policies that a controller returns after so many rounds of a study, the last the most.
+func run(controller control.Controller, problems []mdp.Problem, horizons ...int) (r returned, err error) {
+	if r.scales, err = control.NewScales(problems); err != nil {
+		return r, err
 	}
-	return losses, nil
+	trajectories, err := controller.Run(problems, ownRounds(controller, horizons[len(horizons)-1]))
+	for _, t := range trajectories {
+		var policies []*mat.Dense
+		for _, k := range horizons {
+			policies = append(policies, t.Policies[ownRounds(controller, k)])
+		}
+		r.policies = append(r.policies, policies)
+	}
+	return r, err
+}
+
+// losses are those of the policies at a temperature, 1 for as they are [problems][horizons].
+func (r returned) losses(temperature float64) ([][]float64, error) {
+	all := make([][]float64, len(r.policies))
+	for i, policies := range r.policies {
+		for _, pi := range policies {
+			if temperature != 1 {
+				pi = control.AtTemperature(pi, temperature)
+			}
+			loss, err := r.scales[i].Loss(pi)
+			if err != nil {
+				return nil, fmt.Errorf("problem %d: %w", i, err)
+			}
+			all[i] = append(all[i], loss)
+		}
+	}
+	return all, nil
+}
+
+// scored are the losses of what a controller returns on problems [problems][horizons].
+func scored(controller control.Controller, problems []mdp.Problem, horizons ...int) ([][]float64, error) {
+	r, err := run(controller, problems, horizons...)
+	if err != nil {
+		return nil, err
+	}
+	return r.losses(1)
 }

@@ -1,6 +1,8 @@
 package paper
 
 import (
+	"slices"
+
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
@@ -56,12 +58,12 @@ func (x sizes) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err 
 		}
 		locked := 0.
 		for i := range learned {
-			if learned[i] > reference[i]+.05 {
+			if learned[i][0] > reference[i][0]+.05 {
 				locked += 1 / float64(len(learned))
 			}
 		}
 		for _, value := range []rows.Measure{{Quantity: "row_l1", Value: oneStep},
-			{Quantity: "mean_ratio", Value: stats.Mean(learned) / stats.Mean(reference)},
+			{Quantity: "mean_ratio", Value: stats.Mean(slices.Concat(learned...)) / stats.Mean(slices.Concat(reference...))},
 			{Quantity: "locked", Value: locked}} {
 			value.X = float64(states)
 			all.Measures = append(all.Measures, value)
@@ -70,27 +72,20 @@ func (x sizes) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err 
 	return all, nil
 }
 
-// losses are those of an actor's loop and of exact PMD's, by problem.
-func (x sizes) losses(model *train.Model) (learned, exact []float64, err error) {
+// losses are those of an actor's loop and of exact PMD's, [problems][1].
+func (x sizes) losses(model *train.Model) (learned, exact [][]float64, err error) {
 	problems, err := mdp.Random.Draw(x.Root, model.Config.States(), model.Config.Actions, x.Problems)
 	if err != nil {
 		return nil, nil, err
 	}
 	loop := control.ExactPMD(x.Eta)
-	last := func() ([]float64, error) {
-		scales, policies, err := returned(loop, problems, x.Rounds)
-		if err != nil {
-			return nil, err
-		}
-		return lossesAt(1, scales, policies)
-	}
-	if exact, err = last(); err != nil {
+	if exact, err = scored(loop, problems, x.Rounds); err != nil {
 		return nil, nil, err
 	}
 	if loop.Actor, err = model.Actor(); err != nil {
 		return nil, nil, err
 	}
-	learned, err = last()
+	learned, err = scored(loop, problems, x.Rounds)
 	return learned, exact, err
 }
 

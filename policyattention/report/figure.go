@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"html"
 	"image/color"
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -266,7 +264,8 @@ func (f *Figure) SVG() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	_, err := c.WriteTo(&b)
-	return fixText(b.Bytes()), err
+	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"),
+		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")), err
 }
 
 // PNG returns the figure as PNG at 144 dots an inch.
@@ -320,27 +319,4 @@ func (f *Figure) Alt() string {
 		words += "."
 	}
 	return words
-}
-
-var svgText = regexp.MustCompile(
-	`(?s)<text ([^>]*font-family:Liberation Sans[^>]*font-size:([0-9.]+)px[^>]*)>([^<]+)</text>`)
-
-// fixText gives each text of a drawing the width that it was laid out with, in whatever font it is
-// shown: where there is no Liberation Sans, other letters would run into lines.
-func fixText(svg []byte) []byte {
-	style := plot.New().X.Label.TextStyle
-	style.Font.Variant = "Sans"
-	svg = svgText.ReplaceAllFunc(svg, func(element []byte) []byte {
-		parts := svgText.FindSubmatch(element)
-		size, err := strconv.ParseFloat(string(parts[2]), 64)
-		if err != nil {
-			return element
-		}
-		style.Font.Size = vg.Length(size)
-		width := style.Width(html.UnescapeString(string(parts[3]))).Points()
-		return fmt.Appendf(nil, `<text textLength="%.5g" lengthAdjust="spacingAndGlyphs" %s>%s</text>`, width, parts[1],
-			parts[3])
-	})
-	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans"),
-		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif"))
 }

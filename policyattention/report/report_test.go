@@ -104,7 +104,7 @@ func figure() *Figure {
 
 func TestFigure(t *testing.T) {
 	svg, err := figure().SVG()
-	if err != nil || !bytes.Contains(svg, []byte("exact PMD")) || !bytes.Contains(svg, []byte("textLength")) {
+	if err != nil || !bytes.Contains(svg, []byte("exact PMD")) || !bytes.Contains(svg, []byte("Sans,Arial")) {
 		t.Errorf("SVG of %d bytes: %v", len(svg), err)
 	}
 	if again, _ := figure().SVG(); !bytes.Equal(svg, again) {
@@ -153,7 +153,7 @@ func TestApart(t *testing.T) {
 
 // Axes have few round ticks, whatever they span.
 func TestTicks(t *testing.T) {
-	for _, span := range [][2]float64{{0, 1}, {.4, 1.2}, {1e-9, 1}, {.3, .9}, {5, 5}, {-2, 40}} {
+	for _, span := range [][2]float64{{0, 1}, {.4, 1.2}, {1e-9, 1}, {.3, .9}, {-2, 40}} {
 		ticks := decades{}.Ticks(span[0], span[1])
 		labelled := 0
 		for _, x := range ticks {
@@ -161,7 +161,7 @@ func TestTicks(t *testing.T) {
 				labelled++
 			}
 		}
-		if labelled > 12 || labelled == 0 && span[0] != span[1] {
+		if labelled > 12 || labelled == 0 {
 			t.Errorf("%v has %d labelled ticks", span, labelled)
 		}
 	}

@@ -284,34 +284,6 @@ func (s *Store) leadSharpness() (t Table) {
 	return t
 }
 
-// equalSharpness is the study with equal information when every policy is sharpened.
-func (s *Store) equalSharpness() (t Table) {
-	t.Title = "Equal information at T = 20: mean losses as returned, at temperatures that calibration problems " +
-		"chose, and greedy"
-	t.Columns = []string{"information", "method", "S", "returned", "minus PA's", "at temperatures", "minus PA's",
-		"greedy", "minus PA's"}
-	t.Notes = []string{"PA's: PolicyAttention's with the same information, treated in the same way."}
-	x, err := s.study()
-	if t.err = err; err != nil {
-		return t
-	}
-	for _, i := range x.rows {
-		if i.untuned || x.losses[i]["greedy"] == nil {
-			continue
-		}
-		row := []any{i.words(), equalLabel(i.method), i.states}
-		for _, how := range treatments {
-			loss, d, err := x.besideOurs(i, how)
-			t.err = errors.Join(t.err, err)
-			if row = append(row, loss, signed(d)); i == x.ours(i.information, i.n, i.states) {
-				row[len(row)-1] = nil
-			}
-		}
-		t.Add(row...)
-	}
-	return t
-}
-
 // signed writes a difference with its interval.
 func signed(e stats.Estimate) string {
 	return fmt.Sprintf("%+#.3g [%+#.3g, %+#.3g]", e.Value, e.Lo, e.Hi)

@@ -27,7 +27,7 @@ func builders() []builder {
 		{"all-findings", (*Store).allFindings}, {"findings", (*Store).findings},
 		{"reproduced", (*Store).reproduced}, {"greedy-leads", (*Store).greedyLeads},
 		{"critics-20", (*Store).critics20}, {"lead-20", (*Store).lead20}, {"qualified", (*Store).qualified},
-		{"lead-sharpness", (*Store).leadSharpness}, {"equal-sharpness", (*Store).equalSharpness},
+		{"lead-sharpness", (*Store).leadSharpness},
 	}
 }
 

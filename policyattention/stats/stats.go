@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"slices"
 	"sort"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/stat"
@@ -84,17 +83,6 @@ func TailOf(values []float64, limit float64) Tail {
 		Mean: Mean(sorted), P95: Quantile(sorted, .95), P99: Quantile(sorted, .99), Worst: sorted[n-1],
 		Above: float64(above) / float64(n),
 	}
-}
-
-// LogSlope returns the least-squares slope of log y against log x: −2 where y
-// falls like x⁻². All numbers must be above zero.
-func LogSlope(x, y []float64) float64 {
-	lx, ly := make([]float64, len(x)), make([]float64, len(y))
-	for i := range x {
-		lx[i], ly[i] = math.Log(x[i]), math.Log(y[i])
-	}
-	_, slope := stat.LinearRegression(lx, ly, nil, false)
-	return slope
 }
 
 // Estimate is a statistic of a sample with its bootstrap percentile interval.
@@ -208,65 +196,6 @@ func only(summaries []float64) float64 { return summaries[0] }
 // not depend on how the chunks fall to processors.
 const chunk = 500
 
-// chunks calls do for the replicates from start to end of each chunk, several at a time.
-func (b Bootstrap) chunks(do func(start, end int)) {
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for start := 0; start < b.Replicates; start += chunk {
-		group.Go(func() error {
-			do(start, min(start+chunk, b.Replicates))
-			return nil
-		})
-	}
-	group.Wait() //nolint:errcheck // do returns no error
-}
-
-// draws are resamples: the runs of each, [Replicates, runs], and how often it has each
-// problem, [Replicates, problems].
-type draws struct{ picks, counts []uint32 }
-
-// known are the draws of some shapes: estimates of many samples share them, and drawing
-// takes longer than an estimate.
-var known = struct {
-	sync.Mutex
-	of map[[4]uint64]func() draws
-}{of: map[[4]uint64]func() draws{}}
-
-// resamples draws, or takes from those that are known.
-func (b Bootstrap) resamples(runs, problems int) draws {
-	if problems > 256 { // rare, and large
-		return b.draw(runs, problems)
-	}
-	shape := [...]uint64{b.Seed, uint64(b.Replicates), uint64(runs), uint64(problems)}
-	known.Lock()
-	draw, ok := known.of[shape]
-	if !ok {
-		if len(known.of) == 8 {
-			clear(known.of)
-		}
-		draw = sync.OnceValue(func() draws { return b.draw(runs, problems) })
-		known.of[shape] = draw
-	}
-	known.Unlock()
-	return draw()
-}
-
-func (b Bootstrap) draw(runs, problems int) draws {
-	d := draws{make([]uint32, b.Replicates*runs), make([]uint32, b.Replicates*problems)}
-	b.chunks(func(start, end int) {
-		rng := seed.New(b.Seed, "bootstrap", start)
-		for r := start; r < end; r++ {
-			for j := range runs {
-				d.picks[r*runs+j] = uint32(rng.IntN(runs))
-			}
-			for range problems {
-				d.counts[r*problems+rng.IntN(problems)]++
-			}
-		}
-	})
-	return d
-}
-
 // estimate, of the estimator called name, summarizes each run of each sample over its
 // problems (within), combines the samples' summaries run by run, then runs (across, which
 // may sort them), and bootstraps it.
@@ -294,24 +223,34 @@ func (b Bootstrap) estimate(name string, within func(run ranking, counts []uint3
 		}
 		return combine(scratch)
 	}
-	draws := b.resamples(runs, problems)
 	replicates := make([]float64, b.Replicates)
-	b.chunks(func(start, end int) {
-		perRun, drawn, scratch := make([]float64, runs), make([]float64, runs), make([]float64, len(samples))
-		for r := start; r < end; r++ {
-			for j := range perRun {
-				perRun[j] = math.NaN()
-			}
-			counts := draws.counts[r*problems:][:problems]
-			for i, j := range draws.picks[r*runs:][:runs] {
-				if math.IsNaN(perRun[j]) {
-					perRun[j] = summary(int(j), counts, scratch)
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for start := 0; start < b.Replicates; start += chunk {
+		group.Go(func() error {
+			rng := seed.New(b.Seed, "bootstrap", start)
+			perRun, drawn, scratch := make([]float64, runs), make([]float64, runs), make([]float64, len(samples))
+			picks, counts := make([]int, runs), make([]uint32, problems)
+			for r := start; r < min(start+chunk, b.Replicates); r++ {
+				for j := range picks {
+					picks[j], perRun[j] = rng.IntN(runs), math.NaN()
 				}
-				drawn[i] = perRun[j]
+				clear(counts)
+				for range problems {
+					counts[rng.IntN(problems)]++
+				}
+				for i, j := range picks {
+					if math.IsNaN(perRun[j]) {
+						perRun[j] = summary(j, counts, scratch)
+					}
+					drawn[i] = perRun[j]
+				}
+				replicates[r] = across(drawn)
 			}
-			replicates[r] = across(drawn)
-		}
-	})
+			return nil
+		})
+	}
+	group.Wait() //nolint:errcheck // there is none
 	once := slices.Repeat([]uint32{1}, problems)
 	values := make([]float64, runs)
 	for j := range values {
