@@ -11,17 +11,31 @@ import argparse
 import copy
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
 
 import nbformat
+from latex2mathml.converter import convert
 from nbconvert import HTMLExporter, SlidesExporter
 from nbconvert.preprocessors import TagRemovePreprocessor
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
-STYLE = "<style>@media print { @page { margin: 12mm } pre { white-space: pre-wrap !important } }</style>"
+# On paper nothing can be scrolled: lines break, tables are small, and no column is left for prompts.
+STYLE = """<style>math[display="block"] { margin: 1em 0; font-size: 90% }
+@media print {
+  @page { margin: 12mm }
+  .jp-Notebook { padding: 0 !important }
+  .jp-InputPrompt, .jp-OutputPrompt { display: none !important }
+  .jp-OutputArea-output, .jp-OutputArea-output * { overflow: visible !important; max-height: none !important }
+  pre { white-space: pre-wrap !important; overflow-wrap: anywhere }
+  .jp-OutputArea-output pre, .jp-OutputArea-output table { font-size: 10px !important; line-height: 1.3 }
+  .jp-OutputArea-output td, .jp-OutputArea-output th { padding: 2px 5px !important }
+  h1, h2, h3 { break-after: avoid }
+}</style>"""
+FORMULA = re.compile(r"(?P<code>`+).+?(?P=code)|\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$]+)\$", re.DOTALL)
 BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
 
 
@@ -55,9 +69,21 @@ def slides(notebooks):
     return deck
 
 
+def mathml(formula):
+    """A formula as MathML, which browsers show without help; Markdown finds nothing to read in it."""
+    if formula["code"]:
+        return formula[0]
+    block = formula["block"]
+    made = convert(block or formula["inline"], display="block" if block else "inline")
+    return re.sub(r"[*_()|\[\]](?=[^<>]*<)", lambda character: f"&#{ord(character[0])};", made)
+
+
 def page(exporter, notebook):
     """The notebook as HTML, without the code that is folded in it."""
+    notebook = copy.deepcopy(notebook)
     for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = FORMULA.sub(mathml, cell.source)
         if cell.metadata.get("jupyter", {}).get("source_hidden"):
             cell.metadata.setdefault("tags", []).append("folded")
     exporter.register_preprocessor(TagRemovePreprocessor(remove_input_tags={"folded"}), enabled=True)
