@@ -86,8 +86,7 @@ editions: setup ## notebooks for students and instructors (HTML, PDF) and slides
 	$(PYTHON) scripts/editions.py
 
 claims: setup ## write the tables and figures of documents again, from artifacts/paper
-	$(COMMAND) --preset paper document README.md RESULTS.md CLAIMS.md docs/learned.md artifacts/MODELS.md \
-		policyattention/anymdp/MODEL.md policyattention/anymdp/critic/MODEL.md
+	go test ./policyattention/results -run 'TestDocuments$$' -update
 	$(COMMAND) --preset paper figure rounds 4 5 tuning attention --out docs/figures
 	rm docs/figures/*.png
 

@@ -57,7 +57,6 @@ type commands struct {
 	Reproduce reproduceCmd `cmd:"" help:"Train and evaluate everything of the preset, then print the tables."`
 	Table     tableCmd     `cmd:"" help:"Print tables, the paper's by number."`
 	Figure    figureCmd    `cmd:"" help:"Write figures as SVG and PNG, the paper's by number."`
-	Document  documentCmd  `cmd:"" help:"Write the tables between the markers of documents again."`
 	Verify    verifyCmd    `cmd:"" help:"Compute rows again from weights and seeds, and compare."`
 	Solve     solveCmd     `cmd:"" help:"Run a controller on an MDP of your own."`
 	Field     fieldCmd     `cmd:"" help:"${field}"`

@@ -13,8 +13,6 @@ import (
 	"icrl/policyattention/method"
 	"icrl/policyattention/paper"
 	"icrl/policyattention/results"
-	"icrl/policyattention/rows"
-	"icrl/policyattention/stats"
 )
 
 // units returns those called names, or all of the store. A name is a unit's path, the beginning
@@ -112,7 +110,7 @@ func (e evaluateCmd) Run(ctx context.Context, g *globals) error {
 	return g.evaluate(ctx, store, list)
 }
 
-// evaluate evaluates units one after the other, prints a line of each, and merges.
+// evaluate evaluates units one after the other, prints a line of each, and merges: tables say the rest.
 func (g *globals) evaluate(ctx context.Context, store *experiment.Store, list []experiment.Unit) error {
 	if err := g.train(ctx, store, experiment.Trainings(list)); err != nil {
 		return err
@@ -122,19 +120,13 @@ func (g *globals) evaluate(ctx context.Context, store *experiment.Store, list []
 		if err != nil {
 			return err
 		}
-		losses := medians(r.Rounds)
 		if g.JSON {
 			err = g.print(struct {
-				Name string            `json:"name"`
-				Rows int               `json:"rows"`
-				Loss map[int32]float64 `json:"median_loss"`
-			}{u.Path(), r.Len(), losses})
+				Name string `json:"name"`
+				Rows int    `json:"rows"`
+			}{u.Path(), r.Len()})
 		} else {
-			said := ""
-			if len(losses) > 0 {
-				said = fmt.Sprintf("median loss %.4g at T = 20, %.4g at T = 40", losses[20], losses[40])
-			}
-			_, err = fmt.Fprintf(g.out, "%s\t%d rows\t%s\n", u.Path(), r.Len(), said)
+			_, err = fmt.Fprintf(g.out, "%s\t%d rows\n", u.Path(), r.Len())
 		}
 		if err != nil {
 			return err
@@ -151,20 +143,6 @@ func (g *globals) evaluateAll(ctx context.Context, store *experiment.Store) erro
 		return err
 	}
 	return g.evaluate(ctx, store, list)
-}
-
-// medians returns the median losses of a closed loop at the tables' horizons.
-func medians(all []rows.Round) map[int32]float64 {
-	at, out := map[int32][]float64{}, map[int32]float64{}
-	for _, r := range all {
-		if slices.Contains(results.Horizons, int(r.Round)) {
-			at[r.Round] = append(at[r.Round], r.Loss)
-		}
-	}
-	for k, losses := range at {
-		out[k] = stats.Median(losses)
-	}
-	return out
 }
 
 type reproduceCmd struct{}

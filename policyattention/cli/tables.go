@@ -149,32 +149,6 @@ func (f figureCmd) Run(g *globals) error {
 	return nil
 }
 
-// documentCmd writes the tables of documents again.
-type documentCmd struct {
-	File []string `arg:"" help:"Markdown files with tables between markers." type:"existingfile"`
-}
-
-func (d documentCmd) Run(g *globals) error {
-	store, err := g.stored()
-	if err != nil {
-		return err
-	}
-	for _, name := range d.File {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		filled, err := report.Fill(string(text), store.Table)
-		if err == nil {
-			err = experiment.WriteFile(name, []byte(filled))
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
-}
-
 type verifyCmd struct {
 	Whole bool    `help:"Compute the rows of all problems again, not of a sample."`
 	Seed  *uint64 `help:"Of the sample; without it a new one each time, which is printed."`

@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/anymdp"
-	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/rows"
 	"icrl/policyattention/seed"
@@ -124,38 +124,23 @@ func maze(rng *rand.Rand) (p, r *mat.Dense) {
 	return p, r
 }
 
-// planner makes a loop that takes so many backups a round.
-type planner struct {
+// planners are methods of the study with equal information that read the model, and their backups a round.
+var planners = []struct {
 	name    string
 	backups int
-	loop    func(s *experiment.Store, eta float64) (control.Loop, error)
-}
+}{{"exact-pmd", 1}, {"any", 1}, {"value-iteration", 1}, {"policy-iteration", 10}, {"natural-gradient", 10}}
 
-var planners = []planner{
-	{"exact-pmd", 1, func(_ *experiment.Store, eta float64) (control.Loop, error) {
-		return control.ExactPMD(eta), nil
-	}},
-	{"any", 1, func(s *experiment.Store, eta float64) (control.Loop, error) {
-		forward, err := anyForward(s.Root(), anymdp.Standard(anymdp.Identities[0]))
-		if err != nil {
-			return control.Loop{}, err
-		}
-		actor, err := anymdp.NewActor(forward, anymdp.Network)
-		return control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: eta}, err
-	}},
-	{"value-iteration", 1, func(*experiment.Store, float64) (control.Loop, error) {
-		return baseline.ValueIteration(), nil
-	}},
-	{"policy-iteration", 10, func(*experiment.Store, float64) (control.Loop, error) {
-		loop := baseline.PolicyIteration()
+// planner is one of them with a step size.
+func planner(s *experiment.Store, name string, backups int, eta float64) (control.Controller, error) {
+	c, err := withModel[name](method.Case{Values: []float64{eta, 0}, Folder: s.Root()})
+	if b, ok := c.(begun); ok { // from π₀
+		c = b.Controller
+	}
+	if loop, ok := c.(control.Loop); ok && backups > 1 {
 		loop.Critic = severalBackups
-		return loop, nil
-	}},
-	{"natural-gradient", 10, func(_ *experiment.Store, eta float64) (control.Loop, error) {
-		loop := baseline.NaturalPolicyGradient(eta)
-		loop.Critic = severalBackups
-		return loop, nil
-	}},
+		return loop, err
+	}
+	return c, err
 }
 
 // severalBackups evaluates a policy by ten backups from what is known.
@@ -186,7 +171,7 @@ func (Families) Units(*experiment.Store) (units []experiment.Unit, err error) {
 				}{f.name, m.name, familyRoot, familyProblems, m.backups, familyBackups, farDiscount, actor},
 				Compute: func(_ context.Context, s *experiment.Store, first int, stored *experiment.Result) (
 					*experiment.Result, error) {
-					return f.compute(s, m, key, stored.Places(first, familyProblems))
+					return f.compute(s, m.name, m.backups, key, stored.Places(first, familyProblems))
 				},
 			})
 		}
@@ -195,7 +180,8 @@ func (Families) Units(*experiment.Store) (units []experiment.Unit, err error) {
 }
 
 // compute runs a planner on problems.
-func (f family) compute(s *experiment.Store, m planner, key rows.Key, places []int32) (*experiment.Result, error) {
+func (f family) compute(s *experiment.Store, name string, backups int, key rows.Key, places []int32) (
+	*experiment.Result, error) {
 	out := &experiment.Result{}
 	for _, i := range places {
 		rng := seed.New(familyRoot, "family", f.name, int(i))
@@ -209,13 +195,13 @@ func (f family) compute(s *experiment.Store, m planner, key rows.Key, places []i
 		if err != nil {
 			return nil, err
 		}
-		loop, err := m.loop(s, pmd.SuggestedSpan/(mat.Max(optimum.Q)-mat.Min(optimum.Q)))
+		loop, err := planner(s, name, backups, pmd.SuggestedSpan/(mat.Max(optimum.Q)-mat.Min(optimum.Q)))
 		if err != nil {
 			return nil, err
 		}
 		var rounds []int
 		for _, b := range familyBackups {
-			rounds = append(rounds, b/m.backups)
+			rounds = append(rounds, b/backups)
 		}
 		losses, err := scored(loop, []mdp.Problem{problem}, rounds...)
 		if err != nil {

@@ -56,14 +56,14 @@ func (x sizes) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err 
 		if err != nil {
 			return all, err
 		}
-		locked := 0.
+		mean, locked := func(x [][]float64) float64 { return stats.Mean(slices.Concat(x...)) }, 0.
 		for i := range learned {
 			if learned[i][0] > reference[i][0]+.05 {
 				locked += 1 / float64(len(learned))
 			}
 		}
 		for _, value := range []rows.Measure{{Quantity: "row_l1", Value: oneStep},
-			{Quantity: "mean_ratio", Value: stats.Mean(slices.Concat(learned...)) / stats.Mean(slices.Concat(reference...))},
+			{Quantity: "mean_ratio", Value: mean(learned) / mean(reference)},
 			{Quantity: "locked", Value: locked}} {
 			value.X = float64(states)
 			all.Measures = append(all.Measures, value)

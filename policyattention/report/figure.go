@@ -22,7 +22,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Figure is panels side by side, two in a row. Its bytes depend on its data alone.
+// Figure is panels side by side. Its bytes depend on its data alone.
 type Figure struct {
 	Name, Title string
 	Panels      []*Panel
@@ -189,43 +189,31 @@ func add(a *plot.Plot, s Series, xy plotter.XYs, c color.Color, dashes []vg.Leng
 	return nil
 }
 
-func (f *Figure) size() (width, height vg.Length) {
-	return figureWidth, panelHeight * vg.Length((len(f.Panels)+1)/2)
-}
+func (f *Figure) size() (width, height vg.Length) { return figureWidth, panelHeight }
 
 func (f *Figure) draw(c draw.Canvas) error {
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
-	columns := min(len(f.Panels), 2)
-	var grid [][]*plot.Plot
-	ends := map[*plot.Plot][]ending{}
-	room := make([]vg.Length, columns) // right of each column
+	plots, ends := make([]*plot.Plot, len(f.Panels)), make([][]ending, len(f.Panels))
+	room := make([]vg.Length, len(f.Panels)) // right of each
 	for i, p := range f.Panels {
-		a, e, err := p.build()
-		if err != nil {
+		var err error
+		if plots[i], ends[i], err = p.build(); err != nil {
 			return err
 		}
-		if i%columns == 0 {
-			grid = append(grid, make([]*plot.Plot, columns))
-		}
-		grid[i/columns][i%columns], ends[a] = a, e
-		room[i%columns] = max(room[i%columns], nameRoom(a, e))
+		room[i] = nameRoom(plots[i], ends[i])
 	}
 	tiles := draw.Tiles{
-		Rows: len(grid), Cols: columns, PadX: 10*vg.Millimeter + room[0], PadY: 11 * vg.Millimeter,
-		PadTop: 2 * vg.Millimeter, PadBottom: 8 * vg.Millimeter, PadLeft: 9 * vg.Millimeter,
-		PadRight: 4*vg.Millimeter + room[columns-1],
+		Rows: 1, Cols: len(plots), PadX: 10*vg.Millimeter + room[0], PadTop: 2 * vg.Millimeter,
+		PadBottom: 8 * vg.Millimeter, PadLeft: 9 * vg.Millimeter, PadRight: 4*vg.Millimeter + room[len(room)-1],
 	}
 	// The axes' labels stand beside the tiles: within them, gonum leaves room at the end of a
 	// logarithmic axis as if its label were centred there.
-	for i, row := range plot.Align(grid, tiles, c) {
-		for j, canvas := range row {
-			if a := grid[i][j]; a != nil {
-				a.Draw(canvas)
-				nameLines(c, a, a.DataCanvas(canvas), ends[a])
-				labelAxes(c, canvas, a, f.Panels[i*columns+j])
-			}
-		}
+	for i, canvas := range plot.Align([][]*plot.Plot{plots}, tiles, c)[0] {
+		a := plots[i]
+		a.Draw(canvas)
+		nameLines(c, a, a.DataCanvas(canvas), ends[i])
+		labelAxes(c, canvas, a, f.Panels[i])
 	}
 	return nil
 }

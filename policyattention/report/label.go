@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"image/color"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -71,17 +70,10 @@ func nameStyle(p *plot.Plot) text.Style {
 	return style
 }
 
-// inside reports whether a name stands within its panel, as those of lines do that end far
-// from its right edge.
-func (e ending) inside(p *plot.Plot) bool { return p.X.Norm(e.X) < .95 }
-
 // nameRoom returns the room that names need right of a panel's data.
 func nameRoom(p *plot.Plot, ends []ending) (room vg.Length) {
 	style := nameStyle(p)
 	for _, e := range ends {
-		if e.inside(p) {
-			continue
-		}
 		for line := range strings.SplitSeq(e.Name, "\n") {
 			room = max(room, style.Width(line)+nameGap)
 		}
@@ -116,33 +108,20 @@ func apart(labels []label, floor, ceiling vg.Length) {
 	}
 }
 
-// nameLines writes each name where its line ends, apart from the others. The names' colours
-// are those of the lines, dark enough to be read.
+// nameLines writes each name right of the data, at the height where its line ends, apart from the others. The names'
+// colours are those of the lines, dark enough to be read.
 func nameLines(c draw.Canvas, p *plot.Plot, data draw.Canvas, ends []ending) {
 	style := nameStyle(p)
-	var beside []label
-	within := map[float64][]label{} // by where their lines end
+	var names []label
 	for _, e := range ends {
-		height := lineStep * vg.Length(1+strings.Count(e.Name, "\n"))
 		y := data.Y(p.Y.Norm(e.Y))
-		if e.inside(p) {
-			y = max(y, data.Min.Y+textSize)
-			within[e.X] = append(within[e.X], label{e, y, y, lineStep})
-			continue
-		}
-		beside = append(beside, label{e, y, y, height})
+		names = append(names, label{e, y, y, lineStep * vg.Length(1+strings.Count(e.Name, "\n"))})
 	}
-	for _, x := range slices.Sorted(maps.Keys(within)) {
-		apart(within[x], data.Min.Y, data.Max.Y+textSize/2)
-		for _, l := range within[x] {
-			style.Color = dark(l.Colour)
-			c.FillText(style, vg.Point{X: data.X(p.X.Norm(x)) + 5, Y: l.at}, strings.ReplaceAll(l.Name, "\n", " "))
-		}
-	}
-	apart(beside, data.Min.Y-textSize/2, data.Max.Y+textSize/2)
-	for _, l := range beside {
+	apart(names, data.Min.Y-textSize/2, data.Max.Y+textSize/2)
+	for _, l := range names {
 		style.Color = dark(l.Colour)
-		c.StrokeLine2(draw.LineStyle{Color: style.Color, Width: .6}, data.Max.X+1, l.line, data.Max.X+nameGap-3, l.at)
+		c.StrokeLine2(draw.LineStyle{Color: style.Color, Width: .6}, data.X(p.X.Norm(l.X))+1, l.line,
+			data.Max.X+nameGap-3, l.at)
 		c.FillText(style, vg.Point{X: data.Max.X + nameGap, Y: l.at}, l.Name)
 	}
 }

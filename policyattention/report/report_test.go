@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"image/png"
 	"math"
 	"strings"
@@ -59,31 +58,6 @@ func TestDecimals(t *testing.T) {
 	for want, v := range map[string]float64{".0193": .01929, "-.4342": -.43416, "1.3100": 1.31, ".0000": .00001} {
 		if got := Decimals(4)(v); got != want {
 			t.Errorf("%v is %q, want %q", v, got, want)
-		}
-	}
-}
-
-func TestFill(t *testing.T) {
-	build := func(name string) (Table, error) {
-		if name != "sample" {
-			return Table{}, errors.New("unknown")
-		}
-		return example, nil
-	}
-	text := "before\n<!-- table: sample -->\nold\n<!-- end -->\nafter <!-- a comment -->\n"
-	once, err := Fill(text, build)
-	if err != nil || !strings.Contains(once, "| 12345678 |") || strings.Contains(once, "old") ||
-		!strings.Contains(once, "`table sample`\n\n<!-- end -->") ||
-		!strings.HasPrefix(once, "before\n") || !strings.HasSuffix(once, "<!-- end -->\nafter <!-- a comment -->\n") {
-		t.Errorf("%q, %v", once, err)
-	}
-	if twice, err := Fill(once, build); err != nil || twice != once {
-		t.Errorf("filled again it is %q, %v", twice, err)
-	}
-	for _, bad := range []string{"<!-- table: sample -->\nno end", "<!-- table: other -->\n<!-- end -->",
-		"<!-- table: sample"} {
-		if _, err := Fill(bad, build); err == nil {
-			t.Errorf("%q is accepted", bad)
 		}
 	}
 }

@@ -1,12 +1,10 @@
-// Package report writes tables as text, Markdown, HTML, CSV and JSON, draws figures as SVG and PNG,
-// and fills the tables of documents. It knows no evaluation: package results makes what it writes.
-// To change how numbers look, change Number.
+// Package report writes tables as text, Markdown, HTML, CSV and JSON, and draws figures as SVG and PNG. It knows no
+// evaluation: package results makes what it writes. To change how numbers look, change Number.
 package report
 
 import (
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -207,42 +205,4 @@ func (t Table) Write(w io.Writer, format string) error {
 		return t.json(w)
 	}
 	return fmt.Errorf("report: no format %q, want md, html, csv or json", format)
-}
-
-// Markers of a table in a document.
-const (
-	begin = "<!-- table: "
-	end   = "<!-- end -->"
-)
-
-// Fill writes the tables between the markers of a document again, each made by its name, which a reader sees below
-// the table if the table has it:
-//
-//	<!-- table: NAME -->
-//	…
-//	<!-- end -->
-func Fill(text string, build func(name string) (Table, error)) (string, error) {
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(text, begin)
-		b.WriteString(before)
-		if !found {
-			return b.String(), nil
-		}
-		name, rest, ok := strings.Cut(rest, " -->\n")
-		_, after, closed := strings.Cut(rest, end)
-		if !ok || !closed {
-			return "", errors.New("report: a table of the document has no end")
-		}
-		t, err := build(name)
-		if err != nil {
-			return "", fmt.Errorf("report: table %q: %w", name, err)
-		}
-		body := t.body()
-		if t.Name != "" {
-			body += "\n`table " + t.Name + "`\n"
-		}
-		fmt.Fprintf(&b, "%s%s -->\n\n%s\n%s", begin, name, body, end)
-		text = after
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"icrl/policyattention/report"
@@ -24,35 +25,29 @@ type informed struct {
 	untuned             bool
 }
 
-// study holds the rows in their order, the scores on calibration problems of those that were tuned, and
-// losses [runs][problems] by horizon.
+// informedOf is a row by the values of columns.
+func informedOf(value func(Column) string) informed {
+	n, _ := strconv.Atoi(value("n")) // of a column of numbers, as the next
+	states, _ := strconv.Atoi(value(S))
+	return informed{value(Method), value("information"), n, states, value("untuned") == "1"}
+}
+
+// study holds the rows in their order, and losses [runs][problems] by horizon.
 type study struct {
 	rows   []informed
-	score  map[informed]float64
 	losses map[informed]map[string][][]float64
 }
 
 func (s *Store) readStudy() (*study, error) {
-	x := &study{score: map[informed]float64{}, losses: map[informed]map[string][][]float64{}}
-	runs, err := s.list("runs.json")
-	by := []Column{Method, "information", "n", "untuned", S}
-	groups, noRows := s.Block("equal").At(equalHorizons...).groups(by)
-	for _, r := range runs {
-		if r.Equal == nil {
-			continue
-		}
-		i := informed{r.Method, r.Equal.Information, r.Equal.N, r.S, r.Equal.Untuned}
+	x := &study{losses: map[informed]map[string][][]float64{}}
+	all := s.Block("equal")
+	for _, at := range all.Where(Column("run").Is(0), Column("problem").Is(0), Column("round").Is(1)).at {
+		i := informedOf(func(c Column) string { return all.data.value(c, at) })
 		x.rows, x.losses[i] = append(x.rows, i), map[string][][]float64{}
-		if r.Equal.Tuning != nil {
-			x.score[i] = r.Equal.Tuning.Score
-		}
 	}
+	groups, noRows := all.At(equalHorizons...).groups([]Column{Method, "information", "n", "untuned", S})
 	for _, g := range groups {
-		n, states := int(g.number("n")), int(g.number(S))
-		i := informed{g.key[Method], g.key["information"], n, states, g.key["untuned"] == "1"}
-		if of := x.losses[i]; of != nil {
-			of[g.key[T]] = g.sample
-		}
+		x.losses[informedOf(func(c Column) string { return g.key[c] })][g.key[T]] = g.sample
 	}
 	sharper, none := s.Block("equal-sharpness").At(20).groups([]Column{Method, Recipe, S, "start"})
 	for _, g := range sharper {
@@ -63,7 +58,7 @@ func (s *Store) readStudy() (*study, error) {
 			}
 		}
 	}
-	return x, errors.Join(err, noRows, none)
+	return x, errors.Join(noRows, none)
 }
 
 // at returns a row's losses [runs][problems] after T rounds; for "chosen" and "greedy", after 20 rounds, of policies
@@ -88,17 +83,14 @@ func (i informed) words() string {
 	return fmt.Sprintf("%s, %d", strings.Replace(i.information, "window", "on-policy", 1), i.n)
 }
 
-// ours returns PolicyAttention's row with an information: of several estimates of Q, the one with
-// the lower loss on calibration problems.
-func (x *study) ours(information string, n, states int) (best informed) {
-	for _, i := range x.rows {
-		score, tuned := x.score[i]
-		if tuned && i.information == information && i.n == n && i.states == states &&
-			strings.HasPrefix(i.method, "policyattention") && (best.method == "" || score < x.score[best]) {
-			best = i
-		}
+// ours is PolicyAttention's row with the same information: on transitions of a walk with the estimate of Q that has the
+// lower loss on calibration problems.
+func (i informed) ours() informed {
+	i.method, i.untuned = "policyattention", false
+	if i.information == "window" {
+		i.method = "policyattention-td"
 	}
-	return best
+	return i
 }
 
 func (s *Store) equal() (t Table) {
@@ -118,7 +110,7 @@ func (s *Store) equal() (t Table) {
 			loss, d, err := x.besideOurs(i, horizon)
 			t.err = errors.Join(t.err, err)
 			row := []any{i.words(), equalLabel(i.method), i.states, horizon, loss, nil, nil}
-			if i.information != "generative" && i != x.ours(i.information, i.n, i.states) {
+			if i.information != "generative" && i != i.ours() {
 				row[5], row[6] = d.Value, report.Interval{Lo: d.Lo, Hi: d.Hi}
 			}
 			t.Add(row...)
@@ -141,19 +133,20 @@ func (s *Store) greedy() (t Table) {
 	return t
 }
 
-// besideOurs returns a row's mean loss, and how far it lies above PolicyAttention's with the same
-// information.
+// besideOurs returns a row's mean loss and, but for generative samples, how far it lies above PolicyAttention's with
+// the same information.
 func (x *study) besideOurs(i informed, horizon any) (loss float64, d stats.Estimate, err error) {
 	runs := 0
 	if i.information == "model" { // one run stands for all
 		runs = 3
 	}
-	theirs, noTheirs := x.at(i, horizon, runs)
-	ours, noOurs := x.at(x.ours(i.information, i.n, i.states), horizon, len(theirs))
-	if err = errors.Join(noTheirs, noOurs); err != nil {
-		return 0, d, err
+	theirs, err := x.at(i, horizon, runs)
+	if err == nil && i.information != "generative" {
+		var ours [][]float64
+		if ours, err = x.at(i.ours(), horizon, len(theirs)); err == nil {
+			d, err = stats.Standard.Contrast([]float64{1, -1}, theirs, ours)
+		}
 	}
-	d, err = stats.Standard.Contrast([]float64{1, -1}, theirs, ours)
 	return stats.Mean(slices.Concat(theirs...)), d, err
 }
 
@@ -196,7 +189,7 @@ func (s *Store) LeadOver(method string, states int, horizon any) (l Lead, err er
 	if x.losses[published] == nil { // nothing is published
 		published = tuned
 	}
-	rows := []informed{published, tuned, x.ours("window", 20, states), {"policyattention", "model", 0, states, false},
+	rows := []informed{published, tuned, tuned.ours(), {"policyattention", "model", 0, states, false},
 		{"policyattention", "model", 0, states, true}}
 	if name := withModel[method]; name != "" {
 		rows, l.TwoWay = append(rows, informed{name, "model", 0, states, false}), true

@@ -15,20 +15,13 @@ import (
 
 // run is what runs.json says of an evaluation, or trainings.json of a training.
 type run struct {
-	Name    string // of a training
-	Block   string
-	Method  string
-	Recipe  string
-	S       int
-	Seed    int64
-	Weights map[string]string
-	Equal   *struct { // of the study with equal information
-		Information string
-		N           int
-		Untuned     bool
-		Values      []float64
-		Tuning      *struct{ Score float64 }
-	}
+	Name     string // of a training
+	Block    string
+	Method   string
+	Recipe   string
+	S        int
+	Seed     int64
+	Weights  map[string]string
 	Hash     string
 	Produced struct{ Backend struct{ Name string } }
 	Cost     struct {

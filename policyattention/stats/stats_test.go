@@ -133,24 +133,6 @@ func TestMedianIntervalClosedForm(t *testing.T) {
 // is reports whether the estimate has these numbers.
 func (e Estimate) is(value, lo, hi float64) bool { return e.Value == value && e.Lo == lo && e.Hi == hi }
 
-func TestDegenerateSamples(t *testing.T) {
-	same := [][]float64{{2, 2, 2}, {2, 2, 2}}
-	other := [][]float64{{4, 4, 4}, {4, 4, 4}}
-	for name, estimate := range map[string]func(x, y [][]float64) (Estimate, error){
-		"difference": Standard.Difference, "paired": Standard.PairedDifference,
-	} {
-		if got, err := estimate(same, other); err != nil || !got.is(-2, -2, -2) {
-			t.Errorf("%s of constants: %v, %v", name, got, err)
-		}
-	}
-	if got, err := Standard.Ratio(same, other); err != nil || !got.is(0.5, 0.5, 0.5) {
-		t.Errorf("ratio of constants: %v, %v", got, err)
-	}
-	if !(Estimate{Lo: 0.5, Hi: 2}).Resolved(0) || (Estimate{Lo: -0.5, Hi: 2}).Resolved(0) {
-		t.Error("Resolved is wrong about zero")
-	}
-}
-
 // Medians and paired differences are different estimands.
 func TestPairedDifference(t *testing.T) {
 	x, y := [][]float64{{1, 2, 9}}, [][]float64{{0, 5, 4}}
