@@ -113,7 +113,7 @@ func (m *MDP) evaluate(pi *mat.Dense, solve solver, v []double, goal float64) (s
 	if last <= wrong || m.States() > fallback {
 		return solve, last, size, nil
 	}
-	solve, err := m.system(pi).factors()
+	solve, err := m.factors(pi)
 	if err != nil {
 		return nil, last, size, err
 	}
@@ -129,52 +129,33 @@ const (
 	visible = 1e-11
 )
 
-// faithfully returns whether x is y to the rounding of an ordinary solve that adds up so much.
-func faithfully(x, y, size float64) bool {
-	off := math.Abs(x - y)
-	return x == y || off <= faithful*size && off <= visible*max(1, math.Abs(y))
-}
-
 // benign returns whether the rounding of a backup is too small to show.
 func (m *MDP) benign() bool { return float64(m.States())*0x1p-52*m.Bound() <= visible }
 
-// value returns V^π [S], refined, and the plain one of an ordinary solve where that is right to
-// rounding in each state. A large problem takes the values that are given to start with, if any, and
-// rounds what it comes to.
-func (m *MDP) value(pi *mat.Dense, start []float64) (v []double, plain []float64, err error) {
+// value returns V^π [S] to rounding. A large problem takes the values that are given to start with, if any.
+func (m *MDP) value(pi *mat.Dense, start []float64) ([]double, error) {
 	solve, err := m.solver(pi)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if plain = start; start == nil || m.States() <= direct {
-		plain = m.dots(pi, m.R) // r^π
-		solve(plain)
+	if start == nil || m.States() <= direct {
+		start = m.dots(pi, m.R) // r^π
+		solve(start)
 	}
-	v = doubles(plain)
-	goal := 0x1p-98
+	v, goal := doubles(start), 0x1p-98
 	switch {
 	case m.benign():
-		goal = faithful / 16
+		goal = 0x1p-47
 	case m.States() > direct:
 		goal = 0x1p-60
 	}
-	_, last, size, err := m.evaluate(pi, solve, v, goal)
-	if err != nil {
-		return nil, nil, err
+	if _, last, _, err := m.evaluate(pi, solve, v, goal); err != nil {
+		return nil, err
+	} else if !(last <= wrong) {
+		return nil, fmt.Errorf(
+			"mdp: the value of a policy at γ=%v is known only to %.2g of itself; take a smaller gamma", m.Gamma, last)
 	}
-	if !(last <= wrong) {
-		return nil, nil, fmt.Errorf(
-			"mdp: the value of a policy at γ=%v is known only to %.2g of itself; take a smaller gamma",
-			m.Gamma, last)
-	}
-	for s, x := range v {
-		if m.States() > direct {
-			plain[s] = x.float()
-		} else if !faithfully(plain[s], x.float(), size[s]) {
-			return v, nil, nil
-		}
-	}
-	return v, plain, nil
+	return v, nil
 }
 
 func doubles(x []float64) []double {

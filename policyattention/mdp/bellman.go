@@ -61,7 +61,7 @@ func (m *MDP) backup(v []float64) *mat.Dense {
 }
 
 // PolicyValue returns the action values Q^π [S, A] of the policy pi [S, A], exact to
-// rounding: by a solve of (I - γ P^π) V = r^π, refined where that is needed. It returns an
+// rounding: by a refined solve of (I - γ P^π) V = r^π. It returns an
 // error when pi is not a policy of m or, at γ = 1, may never end.
 func (m *MDP) PolicyValue(pi *mat.Dense) (*mat.Dense, error) { return m.PolicyValueFrom(pi, nil) }
 
@@ -74,15 +74,19 @@ func (m *MDP) PolicyValueFrom(pi, q *mat.Dense) (*mat.Dense, error) {
 	if q != nil {
 		start = m.dots(pi, q)
 	}
-	v, plain, err := m.value(pi, start)
-	switch s, a := m.R.Dims(); {
-	case err != nil:
+	v, err := m.value(pi, start)
+	if err != nil {
 		return nil, err
-	case plain != nil && m.benign():
-		return m.backup(plain), nil
-	default:
+	}
+	if !m.benign() {
+		s, a := m.R.Dims()
 		return m.values(v, make([]double, s*a), make([]float64, s*a)), nil
 	}
+	rounded := make([]float64, len(v))
+	for s, x := range v {
+		rounded[s] = x.float()
+	}
+	return m.backup(rounded), nil
 }
 
 // MaxAbsDiff returns ‖x − y‖∞ over the entries of two tables of one shape.

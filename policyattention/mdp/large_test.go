@@ -1,7 +1,6 @@
 package mdp
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -120,40 +119,4 @@ func swim(t testing.TB, s int, gamma float64) *MDP {
 	model.R.Set(0, 0, .005)
 	model.R.Set(s-1, 1, 1)
 	return testkit.Must(model.Build())(t)
-}
-
-// BenchmarkOptimal solves problems of the sizes that people have; with -benchmem, what it allocates.
-func BenchmarkOptimal(b *testing.B) {
-	for _, x := range []struct {
-		name string
-		make func() *MDP
-	}{
-		{"dense S=2000", func() *MDP { return scattered(b, 2000, 2, 2000, .99) }},
-		{"forest S=5000", func() *MDP { return forest(b, 5000, .99) }},
-		{"scattered S=1e5", func() *MDP { return scattered(b, 100_000, 4, 5, .99) }},
-		{"cycle S=1e5 γ=.9999", func() *MDP { return cycle(b, 100_000, .9999) }},
-		{"RiverSwim S=2e4 γ=.9999", func() *MDP { return swim(b, 20_000, .9999) }},
-		{"grid S=1e4", func() *MDP { return grid(b, 100, .99, false) }},
-		{"grid S=1e4 to a goal", func() *MDP { return grid(b, 100, .99, true) }},
-		{"grid S=1e4 to a goal γ=1", func() *MDP { return grid(b, 100, 1, true) }},
-		{"grid S=1e4 γ=.9999", func() *MDP { return grid(b, 100, .9999, false) }},
-		{"grid S=1e5", func() *MDP { return grid(b, 316, .99, false) }},
-		{"grid S=1e5 to a goal", func() *MDP { return grid(b, 316, .99, true) }},
-		{"grid S=1e5 to a goal γ=1", func() *MDP { return grid(b, 316, 1, true) }},
-		{"grid S=1e5 γ=.9999", func() *MDP { return grid(b, 316, .9999, false) }},
-		{"grid S=1e6", func() *MDP { return grid(b, 1000, .99, false) }},
-	} {
-		b.Run(x.name, func(b *testing.B) {
-			m := x.make()
-			for b.Loop() {
-				o, err := m.Optimal()
-				if err != nil {
-					b.Fatal(err)
-				}
-				_, share := o.Uncertain()
-				b.ReportMetric(math.Log10(share), "log10(error)")
-				b.ReportMetric(float64(o.Iterations), "rounds")
-			}
-		})
-	}
 }

@@ -158,74 +158,23 @@ func (m *MDP) sweep(policy []int) []double {
 	return doubles(v)
 }
 
-// howard is policy iteration as in a textbook. An action replaces the current one only when
-// it is better by more than the rounding of the solve. It returns Q of its last policy, which
-// it improves until nothing changes or its rounding makes it go round in circles.
-func (m *MDP) howard(policy []int) (q *mat.Dense, iterations int, err error) {
-	s, _ := m.R.Dims()
-	slack := 1e-13 * m.Bound()
-	for iteration := 1; iteration <= 1000+s; iteration++ {
-		pi := m.greedy(policy)
-		solve, err := m.solver(pi)
-		if err != nil {
-			return nil, 0, err
-		}
-		v := m.dots(pi, m.R)
-		solve(v)
-		q = m.backup(v)
-		changed := false
-		for i := range s {
-			row := q.RawRowView(i)
-			best := policy[i]
-			for j, x := range row {
-				if x > row[best] {
-					best = j
-				}
-			}
-			if row[best] > row[policy[i]]+slack {
-				policy[i], changed = best, true
-			}
-		}
-		if !changed {
-			return q, iteration, nil
-		}
-	}
-	return q, 1000 + s, nil
-}
-
-// Optimal returns Q* by Howard's policy iteration: in float64 first, where the problem is
-// small, or by sweeps; then with values of some 100 bits, whose advantages are compared in units of
-// what is added up in each of them. What the first part found stays, bit for bit, where
-// it is right to rounding in each entry.
+// Optimal returns Q* by Howard's policy iteration, of large problems from a policy that sweeps have found. Values have
+// some 100 bits, and advantages are compared in units of what is added up in each of them.
 func (m *MDP) Optimal() (*Optimum, error) {
-	policy, start := m.anyPolicy(), (*mat.Dense)(nil)
-	iterations, v := 0, make([]double, m.States())
-	var err error
-	switch {
-	case m.States() > direct:
+	policy, v := m.anyPolicy(), make([]double, m.States())
+	if m.States() > direct {
 		v = m.sweep(policy)
-	case 1-m.Gamma >= ordinary:
-		if start, iterations, err = m.howard(policy); err != nil {
-			return nil, err
-		}
 	}
 	e, err := m.exact(policy, v, m.States() <= direct)
 	if err != nil {
 		return nil, err
 	}
 	if _, share := e.Uncertain(); !(share <= visible) && m.States() > direct && m.States() <= fallback {
-		iterations += e.Iterations
+		iterations := e.Iterations
 		if e, err = m.exact(e.Policy, v, true); err != nil {
 			return nil, err
 		}
-	}
-	e.Iterations += iterations
-	if start != nil && e.confirms(start) {
-		e.Q = start
-		for s, exact := range e.V {
-			e.V[s] = slices.Max(start.RawRowView(s))
-			e.Error[s] += math.Abs(e.V[s] - exact)
-		}
+		e.Iterations += iterations
 	}
 	return &e.Optimum, nil
 }
@@ -234,16 +183,6 @@ func (m *MDP) Optimal() (*Optimum, error) {
 type exactly struct {
 	Optimum
 	size []float64
-}
-
-// confirms returns whether q is Q to rounding in each entry.
-func (e *exactly) confirms(q *mat.Dense) bool {
-	for i, x := range q.RawMatrix().Data {
-		if !faithfully(x, e.Q.RawMatrix().Data[i], e.size[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 const (
@@ -260,22 +199,24 @@ func (m *MDP) exact(policy []int, v []double, factors bool) (*exactly, error) {
 	e := &exactly{size: make([]float64, n*a)}
 	e.Policy, e.optimal = policy, make([]bool, n*a)
 	advantages := make([]double, n*a)
-	goal := 0x1p-98
-	tolerance, most := 16*goal, mostIterations // of an advantage, as a share of what is added up
-	if !factors {                              // smaller ones change no value by more than rounding
-		goal = 0x1p-72
-		tolerance, most = max(16*goal, 0x1p-48*(1-m.Gamma)), 30
+	goals, most := []float64{0x1p-47, 0x1p-98}, mostIterations // of values, as a share of what is added up
+	if !factors {
+		goals, most = []float64{0x1p-72}, 30
 	}
 	for e.Iterations = 1; ; e.Iterations++ {
+		tolerance := 16 * goals[0] // of an advantage, as a share of what is added up
+		if !factors {              // smaller ones change no value by more than rounding
+			tolerance = max(tolerance, 0x1p-48*(1-m.Gamma))
+		}
 		pi := m.greedy(policy)
 		solve, err := m.solver(pi)
 		if factors && n > direct {
-			solve, err = m.system(pi).factors()
+			solve, err = m.factors(pi)
 		}
 		if err != nil {
 			return nil, err
 		}
-		solve, last, _, err := m.evaluate(pi, solve, v, goal)
+		solve, last, _, err := m.evaluate(pi, solve, v, goals[0])
 		if err != nil {
 			return nil, err
 		}
@@ -291,6 +232,9 @@ func (m *MDP) exact(policy []int, v []double, factors bool) (*exactly, error) {
 			if i := s*a + best; advantages[i].minus(advantages[now]) > tolerance*(e.size[i]+e.size[now])+underflow {
 				e.Policy[s], changed = best, true
 			}
+		}
+		if !changed && len(goals) > 1 {
+			goals, changed = goals[1:], true
 		}
 		if !changed || !(last <= wrong) || e.Iterations == most {
 			return e, m.conclude(e, advantages, tolerance, solve)

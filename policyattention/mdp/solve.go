@@ -5,9 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -16,12 +14,6 @@ const (
 	direct = 512
 	// fallback is the number of states up to which dense factors help where iteration fails.
 	fallback = 4096
-	// ordinary is the least 1−γ for which the rounding of textbook LU factors is mended by
-	// refinement: each step leaves some S·ε/(1−γ) of the error.
-	ordinary = 1e-6
-	// faithful is the share of what is added up in a state below which an error of its value
-	// is the rounding of an ordinary solve, which is then returned as it is.
-	faithful = 0x1p-43
 )
 
 // A solver replaces b [S] by an approximate solution x of (I − γP^π) x = b.
@@ -29,45 +21,70 @@ type solver func(b []float64)
 
 // solver returns one for the policy pi [S, A].
 func (m *MDP) solver(pi *mat.Dense) (solver, error) {
-	n := m.States()
-	if n <= direct && 1-m.Gamma >= ordinary {
-		return m.textbook(pi)
+	if m.States() <= direct {
+		return m.factors(pi)
 	}
 	c := m.system(pi)
-	if n <= direct {
-		return c.factors()
-	}
 	return func(b []float64) { c.krylov(b, near) }, nil
 }
 
-// textbook factors I − γP^π by partial pivoting.
-func (m *MDP) textbook(pi *mat.Dense) (solver, error) {
-	n, a := m.R.Dims()
-	system := mat.NewDense(n, n, nil)
+// factors eliminates without subtractions (Grassmann, Taksar and Heyman, 1985), so that
+// every entry of the factors is right to rounding however near I − γP^π is to singular.
+func (m *MDP) factors(pi *mat.Dense) (solver, error) {
+	n, actions := m.R.Dims()
+	// γP^π(t|s) for t ≠ s, neither terminal, which elimination turns into factors; the sum of each row of the system;
+	// and its diagonal.
+	a, keeps, whole := make([]float64, n*n), make([]float64, n), make([]float64, n)
+	terminal := m.isTerminal()
 	for s := range n {
-		row := system.RawRowView(s)
-		for j := range a {
+		if keeps[s] = 1; terminal[s] {
+			continue
+		}
+		keeps[s] -= m.Gamma
+		for j := range actions {
 			w := m.Gamma * pi.At(s, j)
 			if w == 0 {
 				continue
 			}
 			states, p := m.Successors(s, j)
 			for k, t := range states {
-				row[t] -= float64(w * p[k])
+				if x := float64(w * p[k]); terminal[t] {
+					keeps[s] += x
+				} else if int(t) != s {
+					a[s*n+int(t)] += x
+				}
 			}
 		}
-		row[s]++
 	}
-	// Its condition number is at most (1+γ)/(1−γ) in the maximum norm, so it is not
-	// estimated, which would take as long as the solution.
-	pivots := make([]int, n)
-	if !lapack64.Getrf(system.RawMatrix(), pivots) {
-		return nil, fmt.Errorf("mdp: the value of a policy at γ=%v solves a singular system", m.Gamma)
+	for k := range n {
+		pivot := a[k*n+k+1 : (k+1)*n]
+		whole[k] = keeps[k]
+		for _, x := range pivot {
+			whole[k] += x
+		}
+		if whole[k] == 0 {
+			return nil, fmt.Errorf("mdp: the policy never ends an episode in state %d: at gamma 1 it has no value", k)
+		}
+		for i := k + 1; i < n; i++ {
+			f := a[i*n+k] / whole[k]
+			if a[i*n+k] = f; f == 0 {
+				continue
+			}
+			blas64.Axpy(f, vector(pivot), vector(a[i*n+k+1:(i+1)*n]))
+			keeps[i] += float64(f * keeps[k])
+		}
 	}
-	return func(b []float64) {
-		lapack64.Getrs(blas.NoTrans, system.RawMatrix(), blas64.General{Rows: n, Cols: 1, Stride: 1, Data: b}, pivots)
-		for _, t := range m.Terminal { // pivoting mixes what others are worth into them
-			b[t] = 0
+	return func(x []float64) {
+		for i := range n {
+			for k, f := range a[i*n : i*n+i] {
+				x[i] += float64(f * x[k])
+			}
+		}
+		for i := n - 1; i >= 0; i-- {
+			for k, w := range a[i*n+i+1 : (i+1)*n] {
+				x[i] += float64(w * x[i+1+k])
+			}
+			x[i] /= whole[i]
 		}
 	}, nil
 }
@@ -88,7 +105,7 @@ type system struct {
 func (m *MDP) system(pi *mat.Dense) *system {
 	n, a := m.R.Dims()
 	c := &system{order: m.depthFirst(pi), keeps: make([]float64, n), whole: make([]float64, n), after: make([]int, n),
-		slow: 1-m.Gamma < 10*ordinary}
+		slow: 1-m.Gamma < 1e-5}
 	place, terminal, entries := make([]int32, n), m.isTerminal(), 0
 	for i, s := range c.order {
 		place[s] = int32(i)
@@ -179,55 +196,6 @@ func (m *MDP) depthFirst(pi *mat.Dense) []int32 {
 		}
 	}
 	return order
-}
-
-// factors eliminates without subtractions (Grassmann, Taksar and Heyman, 1985), so that
-// every entry of the factors is right to rounding however near I − γP^π is to singular.
-func (c *system) factors() (solver, error) {
-	n := len(c.order)
-	a, keeps, whole := make([]float64, n*n), slices.Clone(c.keeps), make([]float64, n)
-	for i := range n {
-		states, w := c.next.Row(i)
-		for k, t := range states {
-			a[i*n+int(t)] = w[k]
-		}
-	}
-	for k := range n {
-		pivot := a[k*n+k+1 : (k+1)*n]
-		whole[k] = keeps[k]
-		for _, x := range pivot {
-			whole[k] += x
-		}
-		if whole[k] == 0 {
-			return nil, fmt.Errorf("mdp: the policy never ends an episode in state %d: at gamma 1 it has no value",
-				c.order[k])
-		}
-		for i := k + 1; i < n; i++ {
-			f := a[i*n+k] / whole[k]
-			if a[i*n+k] = f; f == 0 {
-				continue
-			}
-			blas64.Axpy(f, vector(pivot), vector(a[i*n+k+1:(i+1)*n]))
-			keeps[i] += float64(f * keeps[k])
-		}
-	}
-	return func(b []float64) {
-		x := c.ordered(b)
-		for i := range n {
-			for k, f := range a[i*n : i*n+i] {
-				x[i] += float64(f * x[k])
-			}
-		}
-		for i := n - 1; i >= 0; i-- {
-			for k, w := range a[i*n+i+1 : (i+1)*n] {
-				x[i] += float64(w * x[i+1+k])
-			}
-			x[i] /= whole[i]
-		}
-		for i, s := range c.order {
-			b[s] = x[i]
-		}
-	}, nil
 }
 
 // ordered returns b in the order of the system.
