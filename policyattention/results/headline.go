@@ -54,7 +54,9 @@ func (s *Store) attention() (t Table) {
 			part = part.with("a pair sees", func(line) any { return x.pair })
 			part = part.with("one-step row-L1 [range over runs]", func(line) any {
 				const query = "mean ablation method=policyattention s=%d of=row_l1 rule=pmd recipe=%s"
-				return s.say(&part, "", fmt.Sprintf(query, states, x.recipe))
+				here, err := s.answer(fmt.Sprintf(query, states, x.recipe))
+				t.err = errors.Join(t.err, err)
+				return here
 			})
 			t = t.Then(part)
 		}

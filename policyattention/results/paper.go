@@ -1,8 +1,11 @@
 package results
 
 import (
+	"cmp"
 	_ "embed"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,8 +34,17 @@ type Paper struct {
 	byQuery map[string]Claim
 }
 
-//go:embed claims.tsv
-var claims string
+// Files of lines with fields between tabs: the claims, Tables 2 and 4, and the findings of documents.
+var (
+	//go:embed claims.tsv
+	claims string
+	//go:embed table2.tsv
+	table2 string
+	//go:embed table4.tsv
+	table4 string
+	//go:embed findings.tsv
+	findings string
+)
 
 // ThePaper are the claims of the paper, claims.tsv.
 var ThePaper = func() *Paper {
@@ -47,11 +59,10 @@ var ThePaper = func() *Paper {
 // tabs, below a line of headings. It returns an error if a line is malformed or asks a query again.
 func ReadPaper(text string) (*Paper, error) {
 	p := &Paper{byQuery: map[string]Claim{}}
-	for n, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		if n == 0 || strings.HasPrefix(line, "#") {
+	for n, f := range fields(text) {
+		if n == 0 || strings.HasPrefix(f[0], "#") {
 			continue
 		}
-		f := strings.Split(line, "\t")
 		if len(f) != 6 {
 			return nil, fmt.Errorf("results: claim in line %d has %d fields, want 6", n+1, len(f))
 		}
@@ -69,6 +80,77 @@ func ReadPaper(text string) (*Paper, error) {
 		}
 	}
 	return p, nil
+}
+
+// fields are those of lines of text, between tabs.
+func fields(text string) (all [][]string) {
+	for line := range strings.Lines(text) {
+		all = append(all, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+	}
+	return all
+}
+
+// here heads the column of what is found here.
+const here = "here [95 % interval]"
+
+// answered is a table of text below a line of headings, where questions stand in the column of what is found here.
+func (s *Store) answered(title, text string) (t Table) {
+	t.Title = title
+	for n, f := range fields(text) {
+		if n == 0 {
+			t.Columns = f
+			continue
+		}
+		var row []any
+		for k, v := range f {
+			if t.Columns[k] == here {
+				var err error
+				v, err = s.answer(v)
+				t.err = errors.Join(t.err, err)
+			}
+			row = append(row, v)
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+// answer answers questions between semicolons. One is a query, after a label and a colon if it has one, or an entry of
+// a table as in "table NAME|COLUMN|KEY|KEY", whose row begins with the keys.
+func (s *Store) answer(questions string) (string, error) {
+	var answers []string
+	for _, q := range strings.Split(questions, "; ") {
+		if of, ok := strings.CutPrefix(q, "table "); ok {
+			entry, err := s.entry(strings.Split(of, "|"))
+			if err != nil {
+				return "", err
+			}
+			answers = append(answers, entry)
+			continue
+		}
+		label, query, ok := strings.Cut(q, ": ")
+		if !ok {
+			label, query = "", q
+		}
+		c, err := s.Ask(query)
+		if err != nil {
+			return "", err
+		}
+		answers = append(answers, strings.TrimSpace(label+" "+c.String()))
+	}
+	return strings.Join(answers, "; "), nil
+}
+
+// entry is one of a table, by the table's name, the column and the first entries of its row.
+func (s *Store) entry(of []string) (string, error) {
+	t, err := s.Table(of[0])
+	k := slices.Index(t.Columns, of[1])
+	for _, row := range t.Text() {
+		if k >= 0 && slices.Equal(row[:min(len(of)-2, len(row))], of[2:]) {
+			return row[k], err
+		}
+	}
+	return "", cmp.Or(err, fmt.Errorf("results: no entry %q", of))
 }
 
 // parseNumber reads ".0193" or "1.05 [1.02, 1.1]". Other text has no value.

@@ -64,23 +64,6 @@ func (s *Store) parameters(training run) (n int, err error) {
 	return n, nil
 }
 
-// interfaces are what Table 4 says of methods in words.
-var interfaces = []struct{ method, recipe, signal, access, data, paper string }{
-	{"policyattention", "plain", "proximal loss", "exact backup, 0 samples", "24 MDPs, 2,048 examples, 51,200 steps",
-		"272k; .19–.24 GPU-h"},
-	{"pmd-target", "plain", "labels of exact PMD", "exact backup, 0 samples", "as PolicyAttention",
-		"272k; .19–.24 GPU-h"},
-	{"policyattention-learned-critic", "plain", "proximal loss; backups", "144 generative transitions",
-		"as PolicyAttention", "–"},
-	{"liang-lai", "paper", "increments of its teacher", "20 on-policy transitions", "10,000 MDPs, 10⁷ windows",
-		"10.9k; 17 CPU-min"},
-	{"algorithm-distillation", "full", "actions of histories", "20 on-policy transitions",
-		"2,000 histories of 1,000 steps", "1.14M; .63–.75 GPU-h"},
-	{"algorithm-distillation", "cpu-tuned", "actions of histories", "20 on-policy transitions",
-		"1,000 histories of 1,000 steps", "–"},
-	{"s5rl", "cpu", "reward, online (PPO)", "20 on-policy transitions", "5,120 lives of 800 steps", "–"},
-}
-
 func (s *Store) table4() (t Table) {
 	t.Title = "Table 4: what methods are given, at S = 8, and what a training run costs"
 	t.Columns = []string{"method", "training signal", "online access a round", "training data",
@@ -92,9 +75,9 @@ func (s *Store) table4() (t Table) {
 	if t.err = errors.Join(err, errT); t.err != nil {
 		return t
 	}
-	for _, x := range interfaces {
+	for _, x := range fields(table4)[1:] {
 		at := slices.IndexFunc(runs, func(r run) bool {
-			return r.Block == "benchmark" && r.Method == x.method && r.Recipe == x.recipe && r.S == 8
+			return r.Block == "benchmark" && r.Method == x[0] && r.Recipe == x[1] && r.S == 8
 		})
 		if at < 0 {
 			continue
@@ -111,7 +94,7 @@ func (s *Store) table4() (t Table) {
 			}
 			n, hours = n+size, hours+training.Cost.CPU/3600
 		}
-		t.Add(labelled(x.method, x.recipe), x.signal, x.access, x.data, x.paper, n, hours)
+		t.Add(labelled(x[0], x[1]), x[2], x[3], x[4], x[5], n, hours)
 	}
 	return t
 }

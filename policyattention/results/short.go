@@ -12,63 +12,7 @@ import (
 // Tables of documents, which have room for less.
 
 // allFindings are the findings of RESULTS, each with a number and the table that has more: README's five first.
-func (s *Store) allFindings() (t Table) {
-	t.Title, t.Columns = "Findings", []string{"finding", "number", "here [95 % interval]", "table"}
-	of := func(table, column string, keys ...any) any {
-		from := s.tables[table]()
-		k := slices.Index(from.Columns, column)
-		for _, row := range from.Rows {
-			if k >= 0 && fmt.Sprintln(row[:len(keys)]...) == fmt.Sprintln(keys...) {
-				return row[k]
-			}
-		}
-		t.err = cmp.Or(t.err, from.err, fmt.Errorf("results: findings: no %v in table %s, %q", keys, table, column))
-		return nil
-	}
-	const ours = "method=policyattention recipe=plain"
-	ask := func(query string) string { return s.say(&t, "", query) }
-	mean := func(states, horizon int) any { return of("headline-actor", "means / reference", states, horizon) }
-	t.Add("For some forty rounds the learned actor follows exact PMD",
-		"mean loss / exact PMD's, S = 8, T = 20; 40; 100",
-		fmt.Sprintf("%v; %v; %v", mean(8, 20), mean(8, 40), mean(8, 100)), "headline-actor")
-	t.Add("On a few problems it drops an action and never returns: it locks up",
-		"share more than .05 behind exact PMD, S = 4, T = 40",
-		of("headline-actor", "locked", 4, 40), "headline-actor")
-	t.Add("The learned critic does worse than the plain mean of its samples", "ratio of mean losses, S = 4, T = 20",
-		ask("ratio-of-means confirmation method=policyattention-learned-critic s=4 t=20 / block=critics "+
-			"method=policyattention-sample-mean"), "critics-20")
-	t.Add("Liang–Lai, fitted to the paper's losses, is far behind",
-		"its median loss / PolicyAttention's, S = 16, T = 20",
-		ask("ratio benchmark method=liang-lai recipe=paper-features s=16 t=20 / "+ours), "claims")
-	distilled := []any{Label("algorithm-distillation"), "full"}
-	t.Add("Most of the lead over Algorithm Distillation is sharper policies",
-		"its mean loss / PolicyAttention's, S = 8, T = 20; both greedy",
-		fmt.Sprintf("%v; %v", of("greedy-leads", "S = 8: as returned", distilled...),
-			of("greedy-leads", "greedy", distilled...)), "greedy-leads")
-	t.Add("After more rounds the actor falls behind", "mean loss / exact PMD's, S = 4, T = 100", mean(4, 100),
-		"headline-actor")
-	t.Add("PMD-target, trained on PMD's rows, locks up less", "share as in the second line",
-		of("headline", "locked", Label("pmd-target"), "plain", 4, 40), "headline")
-	t.Add("With the model and tuned steps the actor is far behind",
-		"mean loss, S = 8, T = 20: actor; exact PMD",
-		fmt.Sprintf("%.4g; %.4g", of("equal-model", "mean loss", Label("policyattention"), 8),
-			of("equal-model", "mean loss", Label("exact-pmd"), 8)), "equal-model")
-	t.Add("Larger step sizes bring Liang–Lai much closer", "tuned, median loss / PolicyAttention's, S = 16, T = 20",
-		ask("ratio benchmark method=liang-lai recipe=tuned s=16 t=20 / "+ours), "claims")
-	t.Add("From the same samples, methods that keep all of them do better",
-		"certainty equivalence's mean loss less PolicyAttention's, S = 16, T = 20",
-		of("lead", "update, both on 20 transitions", Label("certainty-equivalence"), 16, 20), "lead")
-	seen := func(i int) any { return of("attention", "one-step row-L1 [range over runs]", seen[i].pair, 4) }
-	t.Add("One step can be learned without attention", "row-L1 to the PMD step, S = 4: without attention; with it",
-		fmt.Sprintf("%v; %v", seen(2), seen(0)), "attention")
-	t.Add("With a model, value iteration is at least as good",
-		"mean loss on a chain, 20 backups: value iteration; exact PMD",
-		fmt.Sprintf("%.4g; %.4g", of("families", Label("value-iteration"), "chain", 20),
-			of("families", Label("exact-pmd"), "chain", 20)), "families")
-	t.Add("Every audited row meets the bound of Theorem 2", "violations among the rows of all learned loops",
-		of("audit", "violations", "all learned closed loops"), "audit")
-	return t
-}
+func (s *Store) allFindings() Table { return s.answered("Findings", findings) }
 
 // findings are those of README.
 func (s *Store) findings() Table {

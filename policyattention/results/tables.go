@@ -83,58 +83,7 @@ func (s *Store) table1() (t Table) {
 	return t
 }
 
-// say answers queries in words, each after a label.
-func (s *Store) say(t *Table, parts ...string) string {
-	var said []string
-	for k := 0; k+1 < len(parts); k += 2 {
-		c, err := s.Ask(parts[k+1])
-		if err != nil && t.err == nil {
-			t.err = err
-		}
-		said = append(said, strings.TrimSpace(parts[k]+" "+c.String()))
-	}
-	return strings.Join(said, "; ")
-}
-
-func (s *Store) table2() (t Table) {
-	t.Title = "Table 2: claim-to-estimand map"
-	t.Columns = []string{"question", "coordinate", "paper", "here [95 % interval]"}
-	const (
-		actor  = "method=policyattention recipe=plain"
-		ratio4 = "ratio confirmation " + actor + " s=4 t=20 / method=exact-pmd recipe="
-		rule   = "mean mechanism " + actor + " s=4 of=row_l1 rule="
-		at8    = "ratio benchmark " + actor + " s=8 t=20 / method=exact-pmd recipe="
-		critic = "policyattention-learned-critic"
-	)
-	t.Add("What actor rule was learned?", "row-L1 to fixed rules, S = 4", "PMD .0357, nearest other .1116",
-		s.say(&t, "PMD", rule+"pmd", "nearest other", rule+"identity"))
-	t.Add("Does it survive feedback?", "learned actor, exact critic / exact PMD", "1.052; all five runs ≤ 1.5",
-		s.say(&t, "", ratio4))
-	t.Add("Does the fully learned loop stay near the oracle?", "learned actor and critic / exact PMD", "1.050",
-		s.say(&t, "", strings.Replace(ratio4, "policyattention ", critic+" ", 1)))
-	var shifts []string
-	for _, family := range families {
-		shifts = append(shifts, family, "ratio shift "+actor+" family="+family+" t=20 / method=exact-pmd recipe=")
-	}
-	t.Add("Does it survive a shift?", "the same actors on four families", ".927, 1.0035, 1.0138, .9967",
-		s.say(&t, shifts...))
-	t.Add("Does it persist at larger size?", "retrained / exact PMD, T = 20", "1.31 (S = 8), 1.64 (S = 16)",
-		s.say(&t, "S = 8", at8, "S = 16", strings.Replace(at8, "s=8", "s=16", 1)))
-	const over = " / method=policyattention recipe=plain"
-	t.Add("How does it compare with learned methods?", "their loss / PolicyAttention's, T = 20", "17.7 to 28.2",
-		s.say(&t, "Liang–Lai, S = 8", "ratio benchmark method=liang-lai recipe=paper-features s=8 t=20"+over,
-			"its step sizes tuned", "ratio benchmark method=liang-lai recipe=tuned s=8 t=20"+over,
-			"Algorithm Distillation, S = 8, one run",
-			"ratio benchmark method=algorithm-distillation recipe=full s=8 t=20"+over))
-	t.Add("What do matched controls show?", "PMD-target, reward-only",
-		"PMD-target is competitive; reward-only has lower loss",
-		s.say(&t, "minus PMD-target, S = 16, T = 40", "difference benchmark "+actor+" s=16 t=40 / method=pmd-target",
-			"reward-only minus actor, S = 4", "difference confirmation method=reward-only recipe=plain s=4 t=20 / "+
-				"method=policyattention"))
-	return t
-}
-
-var families = []string{"sparse-transitions", "strong-mixing", "sparse-rewards", "ring"}
+func (s *Store) table2() Table { return s.answered("Table 2: claim-to-estimand map", table2) }
 
 // ofTable3 are the rows of Table 3, by method and recipe. Liang–Lai and Algorithm Distillation have
 // the paper's step sizes; the last has the paper's budget.
