@@ -67,7 +67,8 @@ func TestRootsAreDisjoint(t *testing.T) {
 
 // FORMAT.md says from which root the problems of a block are drawn.
 func TestRootsAreTold(t *testing.T) {
-	text, root := testkit.Must(os.ReadFile("../../artifacts/FORMAT.md"))(t), regexp.MustCompile(`(?i)"(root|evaluation)":(\d+)`)
+	text := testkit.Must(os.ReadFile("../../artifacts/FORMAT.md"))(t)
+	root := regexp.MustCompile(`(?i)"(root|evaluation)":(\d+)`)
 	told := map[string]bool{}
 	for _, u := range testkit.Must(store(t).Units())(t) {
 		found := root.FindSubmatch(testkit.Must(json.Marshal(u.Config))(t))
