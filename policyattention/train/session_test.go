@@ -324,14 +324,18 @@ func TestRolloutsInterrupted(t *testing.T) {
 	}
 	whole := testkit.Must(run(t.Context(), t.TempDir(), nil))(t)
 	dir := t.TempDir()
-	for _, after := range []int{4, 13} {
-		ctx, cancel := context.WithCancel(t.Context())
+	for _, after := range []int{0, 4, 13} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cause := errors.New("enough")
+		if after == 0 {
+			cancel(cause) // before the first step
+		}
 		_, err := run(ctx, dir, func(p Progress) {
 			if p.Step >= after {
-				cancel()
+				cancel(cause)
 			}
 		})
-		if !errors.Is(err, context.Canceled) {
+		if !errors.Is(err, cause) {
 			t.Fatalf("cancelled after step %d: %v", after, err)
 		}
 		s, err := lineJob(&chasing{every: every}, steps).loadState(dir + "/state.safetensors")

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/sbinet/npyio/npz"
@@ -26,27 +25,12 @@ func proximal(params, tokens, prior, gain *Node) *Node {
 }
 
 // The definition against the same network in JAX 0.10.2 with optax 0.2.8 and in PyTorch
-// 2.15.0, in float64 (policyattention/bench/peers/golden.py writes the files): outputs, the gradient in
-// every tensor, and the losses of ten steps of AdamW. All add up the same numbers in other
-// orders: 1e-11 leaves a factor of some hundred over what was seen.
+// 2.15.0, in float64 (policyattention/bench/peers/golden.py writes the files): outputs, and the gradient in
+// every tensor. All add up the same numbers in other orders: 1e-11 leaves a factor of some hundred over what was seen.
 func TestGoldenValues(t *testing.T) {
 	for _, framework := range []string{"jax", "torch"} {
 		t.Run(framework, func(t *testing.T) { testGolden(t, framework) })
 	}
-}
-
-// adamW returns parameters and moments [n] after a step, which counts from 1, at the rate LearningRate.
-func adamW(o AdamW, params, grad, m, v, step *Node) (newParams, newM, newV *Node) {
-	newM = Add(MulScalar(m, o.Beta1), MulScalar(grad, 1-o.Beta1))
-	newV = Add(MulScalar(v, o.Beta2), MulScalar(Square(grad), 1-o.Beta2))
-	// 1 − βᵗ by expm1, which keeps all digits where βᵗ is close to 1.
-	count := ConvertDType(step, params.DType())
-	correction := func(beta float64) *Node { return Neg(Expm1(MulScalar(count, math.Log(beta)))) }
-	update := Div(
-		Div(newM, correction(o.Beta1)),
-		AddScalar(Sqrt(Div(newV, correction(o.Beta2))), o.Epsilon))
-	update = Add(update, MulScalar(params, o.WeightDecay))
-	return Sub(params, MulScalar(update, o.LearningRate)), newM, newV
 }
 
 // array is one of NumPy's, in row-major order.
@@ -91,17 +75,4 @@ func testGolden(t *testing.T, framework string) {
 	for _, p := range goldenShape.Layout() {
 		near("gradient of "+p.Name, gradient[p.Offset:][:p.Size()], golden["gradient"].Data[p.Offset:][:p.Size()])
 	}
-
-	losses := testkit.Values[float64](t, testkit.Run(t, b, func(in []*Node) []*Node {
-		params, m, v := in[0], ZerosLike(in[0]), ZerosLike(in[0])
-		var losses []*Node
-		for step := range golden["losses"].Data {
-			loss := proximal(params, in[1], in[2], in[3])
-			losses = append(losses, loss)
-			count := Scalar(loss.Graph(), dtypes.Int32, step+1)
-			params, m, v = adamW(StandardAdamW(), params, Gradient(loss, params)[0], m, v, count)
-		}
-		return []*Node{Stack(losses, 0)}
-	}, input("params"), input("tokens"), input("prior"), input("gain"))[0])
-	near("losses", losses, golden["losses"].Data)
 }

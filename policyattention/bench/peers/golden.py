@@ -1,7 +1,7 @@
 """Golden values of the network in JAX or PyTorch, in float64:  python golden.py jax|torch FILE.npz
 
-They are what tests of policyattention/transformer hold the definition to: outputs, the gradient of
-the proximal loss in every parameter, and the losses of ten steps of AdamW.
+Tests of policyattention/transformer hold the definition to the outputs and to the gradient of the proximal
+loss in every parameter. The losses of ten steps of AdamW are there too.
 """
 import sys
 
