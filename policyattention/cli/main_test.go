@@ -275,7 +275,7 @@ func TestUnits(t *testing.T) {
 	store := open(t, t.TempDir(), "paper")
 	for name, want := range map[string]int{"benchmark/policyattention-S8": 3, "mechanism": 19,
 		"benchmark/policyattention-learned-critic-S8-18101": 1} {
-		if found := testkit.Must(units(store, []string{name}))(t); len(found) != want {
+		if found := testkit.Must(units(store, "evaluation or block", []string{name}))(t); len(found) != want {
 			t.Errorf("%s: %d units, want %d", name, len(found), want)
 		}
 	}

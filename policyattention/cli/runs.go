@@ -10,15 +10,17 @@ import (
 	"time"
 
 	"icrl/policyattention/experiment"
-	"icrl/policyattention/method"
 	"icrl/policyattention/paper"
 	"icrl/policyattention/results"
 )
 
-// units returns those called names, or all of the store. A name is a unit's path, the beginning
-// of several up to a hyphen, or a block's.
-func units(store *experiment.Store, names []string) (out []experiment.Unit, err error) {
+// units returns those of the store called names, or all; where kind is "training run" the training runs. A name is a
+// unit's path, the beginning of several up to a hyphen, or a block's.
+func units(store *experiment.Store, kind string, names []string) (out []experiment.Unit, err error) {
 	all, err := store.Units()
+	if kind == "training run" {
+		all = experiment.Trainings(all)
+	}
 	if err != nil || len(names) == 0 {
 		return all, err
 	}
@@ -31,15 +33,11 @@ func units(store *experiment.Store, names []string) (out []experiment.Unit, err 
 			}
 		}
 		if found == len(out) {
-			return nil, unplanned(store, "evaluation or block", name)
+			const format = "%w: preset %[2]s has no %[3]s %[4]q; see 'policyattention --preset %[2]s plan'"
+			return nil, fmt.Errorf(format, errUsage, store.Preset.Name, kind, name)
 		}
 	}
 	return out, nil
-}
-
-func unplanned(store *experiment.Store, what, name string) error {
-	const format = "%w: preset %[2]s has no %[3]s %[4]q; see 'policyattention --preset %[2]s plan'"
-	return fmt.Errorf(format, errUsage, store.Preset.Name, what, name)
 }
 
 type trainCmd struct {
@@ -51,42 +49,37 @@ func (t trainCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	all, err := store.Units()
+	list, err := units(store, "training run", t.Names)
 	if err != nil {
 		return err
 	}
-	configs := experiment.Trainings(all)
-	for _, name := range t.Names {
-		if !slices.ContainsFunc(configs, func(c method.Training) bool { return c.Name() == name }) {
-			return unplanned(store, "training run", name)
-		}
-	}
-	return g.train(ctx, store, slices.DeleteFunc(configs, func(c method.Training) bool {
-		return len(t.Names) > 0 && !slices.Contains(t.Names, c.Name())
-	}))
+	return g.train(ctx, store, list)
 }
 
 // train says how long it will take to train what is missing, and trains it, one run after the other. One that fails
 // does not stop the others.
-func (g *globals) train(ctx context.Context, store *experiment.Store, configs []method.Training) (failures error) {
-	missing, err := store.Missing(configs)
-	if err != nil || len(missing) == 0 {
-		return err
+func (g *globals) train(ctx context.Context, store *experiment.Store, runs []experiment.Unit) (failures error) {
+	seconds, missing := 0.0, []experiment.Unit(nil)
+	for _, u := range runs {
+		if state, _, err := store.State(u); err != nil {
+			return err
+		} else if state != experiment.Done {
+			seconds, missing = seconds+u.Training.Seconds(), append(missing, u)
+		}
+	}
+	if missing == nil {
+		return nil
 	}
 	if _, err := store.Backend(); err != nil { // before anything waits for it
 		return err
 	}
 	store.Progress = g.progress()
-	seconds := 0.0
-	for _, c := range missing {
-		seconds += c.Seconds()
-	}
 	if work := time.Duration(seconds * float64(time.Second)).Round(time.Minute); work > 0 {
 		fmt.Fprintf(g.errors, "policyattention: about %v of one core to train, on xla:cpu; Ctrl-C keeps what is done\n",
 			work)
 	}
-	for _, c := range missing {
-		err := store.Train(ctx, c)
+	for _, u := range missing {
+		err := store.Train(ctx, u.Training)
 		if failures = errors.Join(failures, err); ctx.Err() != nil {
 			break
 		}
@@ -103,16 +96,16 @@ func (e evaluateCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	list, err := units(store, e.Names)
-	if err != nil {
-		return err
-	}
-	return g.evaluate(ctx, store, list)
+	return e.evaluate(ctx, g, store)
 }
 
 // evaluate evaluates units one after the other, prints a line of each, and merges: tables say the rest.
-func (g *globals) evaluate(ctx context.Context, store *experiment.Store, list []experiment.Unit) error {
-	if err := g.train(ctx, store, experiment.Trainings(list)); err != nil {
+func (e evaluateCmd) evaluate(ctx context.Context, g *globals, store *experiment.Store) error {
+	list, err := units(store, "evaluation or block", e.Names)
+	if err == nil {
+		err = g.train(ctx, store, experiment.Trainings(list))
+	}
+	if err != nil {
 		return err
 	}
 	for _, u := range list {
@@ -132,17 +125,8 @@ func (g *globals) evaluate(ctx context.Context, store *experiment.Store, list []
 			return err
 		}
 	}
-	_, err := store.Merge(ctx)
+	_, err = store.Merge(ctx)
 	return err
-}
-
-// evaluateAll does so with all that a preset plans.
-func (g *globals) evaluateAll(ctx context.Context, store *experiment.Store) error {
-	list, err := store.Units()
-	if err != nil {
-		return err
-	}
-	return g.evaluate(ctx, store, list)
 }
 
 type reproduceCmd struct{}
@@ -152,7 +136,7 @@ func (reproduceCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	if err := g.evaluateAll(ctx, store); err != nil {
+	if err := (evaluateCmd{}).evaluate(ctx, g, store); err != nil {
 		return err
 	}
 	tables := g.results(store.Preset)
@@ -220,7 +204,7 @@ func (c tryCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	if err := g.evaluateAll(ctx, store); err != nil {
+	if err := (evaluateCmd{}).evaluate(ctx, g, store); err != nil {
 		return err
 	}
 	rows := g.results(p).Block(string(experiment.Trial)).At(results.Horizons...)

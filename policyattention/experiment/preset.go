@@ -176,13 +176,13 @@ func (p Preset) snapshots(c Cell) map[method.Name][]int {
 }
 
 // Trainings lists the distinct training runs that units need, in their order.
-func Trainings(units []Unit) (all []method.Training) {
+func Trainings(units []Unit) (all []Unit) {
 	seen := map[string]bool{}
 	for _, u := range units {
 		for _, t := range u.Trainings() {
 			if hash := t.Hash(); !seen[hash] {
 				seen[hash] = true
-				all = append(all, t)
+				all = append(all, training(t))
 			}
 		}
 	}

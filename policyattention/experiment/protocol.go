@@ -23,12 +23,10 @@ var PaperProtocol = func() (p Protocol) {
 
 // Protocol is what is fixed before any evaluation.
 type Protocol struct {
-	Note          string    `json:"note"`
 	Actions       int       `json:"actions"`
 	Eta           float64   `json:"eta"`     // step size at deployment
 	Rounds        int       `json:"rounds"`  // T of every trajectory
 	Long          []int     `json:"long"`    // further horizons, the last the T of their trajectories
-	Margin        float64   `json:"margin"`  // on the ratio to the oracle at T = 20
 	Mixture       float64   `json:"mixture"` // φ
 	HeldOutRounds int       `json:"held_out_rounds"`
 	SuppliedEta   []float64 `json:"supplied_eta"`

@@ -14,12 +14,9 @@ import (
 // Tasks lists the work of the preset: its training runs, then its units. A task is known by its
 // index, which depends on the preset alone, so the processes of a cluster can share the list by
 // number. A unit that comes before the training runs it needs makes them itself.
-func (s *Store) Tasks() (tasks []Unit, err error) {
+func (s *Store) Tasks() ([]Unit, error) {
 	units, err := s.Units()
-	for _, c := range Trainings(units) {
-		tasks = append(tasks, training(c))
-	}
-	return append(tasks, units...), err
+	return append(Trainings(units), units...), err
 }
 
 // config returns the JSON of the unit's configuration.
@@ -121,16 +118,4 @@ func (s *Store) attempt(ctx context.Context, u Unit) error {
 	}
 	_, err := s.Evaluate(ctx, u)
 	return err
-}
-
-// Missing returns those of the training runs that are not yet there.
-func (s *Store) Missing(configs []method.Training) (missing []method.Training, err error) {
-	for _, c := range configs {
-		if _, err := s.record(training(c)); errors.Is(err, ErrMissing) {
-			missing = append(missing, c)
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	return missing, nil
 }

@@ -2,7 +2,6 @@ package paper
 
 import (
 	"fmt"
-	"sync"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -153,9 +152,6 @@ func anyActor(c method.Case) (control.Actor, error) {
 // decoderMost is the largest step size that the decoder is made for.
 const decoderMost = 100
 
-// decoders are those that have been built, by their caps.
-var decoders sync.Map
-
 // byDecoder is the fixed decoder. With the model its packets carry expectations; otherwise they are
 // the condition's transitions, to which it draws the successors' actions.
 func byDecoder(c method.Case) (control.Controller, error) {
@@ -163,15 +159,10 @@ func byDecoder(c method.Case) (control.Controller, error) {
 		States: c.States, Actions: mdp.Actions, Gamma: mdp.Discount, RMax: 1, EtaMin: 0, EtaMax: decoderMost,
 		Rounds: equalRounds, Routing: 1e-6, Alpha: .05, Packets: max(1, c.N/(c.States*mdp.Actions)),
 	}
-	built, ok := decoders.Load(caps)
-	if !ok {
-		d, err := decoder.New(caps)
-		if err != nil {
-			return nil, err
-		}
-		built, _ = decoders.LoadOrStore(caps, d)
+	d, err := decoder.New(caps)
+	if err != nil {
+		return nil, err
 	}
-	d := built.(*decoder.Decoder)
 	actor, eta, start := decoder.Actor{Decoder: d}, min(c.Values[0], decoderMost), method.StartOf(c.Values[1])
 	if c.Information == method.ByModel {
 		critic := decoder.Critic{Decoder: d, Source: decoder.Weighted()}

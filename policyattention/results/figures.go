@@ -176,8 +176,10 @@ func (s *Store) figure5() (title string, panels []*report.Panel, err error) {
 // the second is dashed.
 func overRounds(p *report.Panel, rows Rows, name, colour string, of ...func([]float64) float64) error {
 	var horizons []int
-	for k := 1; k <= 40; k++ {
-		horizons = append(horizons, k)
+	for _, round := range rows.Number("round") {
+		if k := int(round); k > 0 && !slices.Contains(horizons, k) {
+			horizons = append(horizons, k)
+		}
 	}
 	groups, err := rows.At(horizons...).groups(nil)
 	for i, summary := range of {
@@ -262,10 +264,6 @@ func (s *Store) learning() (title string, panels []*report.Panel, err error) {
 
 // equalFigure draws mean losses over rounds with equal information.
 func (s *Store) equalFigure() (title string, panels []*report.Panel, err error) {
-	all, err := s.study()
-	if err != nil {
-		return "", nil, err
-	}
 	for _, x := range []struct {
 		title, information string
 		n                  int
@@ -278,16 +276,11 @@ func (s *Store) equalFigure() (title string, panels []*report.Panel, err error) 
 				"algorithm-distillation"}},
 	} {
 		p := &report.Panel{Title: x.title, X: "round", Y: "mean loss", LogX: true, LogY: true}
+		rows := s.Block("equal").Where(S.Is(8), Column("information").Is(x.information), Column("n").Is(x.n),
+			Column("untuned").Is(0))
 		for _, method := range x.methods {
-			i := informed{method, x.information, x.n, 8, false}
-			line := report.Series{Name: equalLabel(method)}
-			for _, horizon := range equalHorizons {
-				losses, missing := all.at(i, horizon, 0)
-				err = errors.Join(err, missing)
-				line.X = append(line.X, float64(horizon))
-				line.Y = append(line.Y, max(stats.Mean(slices.Concat(losses...)), 1e-9))
-			}
-			p.Series = append(p.Series, line)
+			mean := func(losses []float64) float64 { return max(stats.Mean(losses), 1e-9) }
+			err = errors.Join(err, overRounds(p, rows.Where(Method.Is(method)), equalLabel(method), "", mean))
 		}
 		panels = append(panels, p)
 	}
