@@ -24,9 +24,6 @@ import (
 // maxHeader is the format's own limit on the length of the header.
 const maxHeader = 100_000_000
 
-// metadataKey is the header's entry for free-form text.
-const metadataKey = "__metadata__"
-
 // Tensor is a named array in row-major order.
 type Tensor struct {
 	Name  string
@@ -75,6 +72,12 @@ func Floats(f *File) func(name string) ([]float32, error) {
 	}
 }
 
+// header is the JSON object before the data.
+type header struct {
+	Metadata map[string]string `json:"__metadata__"`
+	Tensors  map[string]entry  `json:",embed"`
+}
+
 // entry describes one tensor in the header.
 type entry struct {
 	DType   string    `json:"dtype"`
@@ -110,13 +113,13 @@ func ReadFile(path string) (*File, error) {
 
 // Marshal returns the bytes of the file, which are a function of its content.
 func Marshal(f *File) ([]byte, error) {
-	header := map[string]any{}
+	all := map[string]any{}
 	if len(f.Metadata) > 0 {
-		header[metadataKey] = f.Metadata
+		all["__metadata__"] = f.Metadata
 	}
 	var data []byte
 	for _, t := range f.Tensors {
-		if _, twice := header[t.Name]; twice || t.Name == metadataKey {
+		if _, twice := all[t.Name]; twice || t.Name == "__metadata__" {
 			return nil, fmt.Errorf("safetensors: tensor name %q is taken", t.Name)
 		}
 		e := entry{Shape: t.Shape, Offsets: &[2]int64{int64(len(data))}}
@@ -139,9 +142,9 @@ func Marshal(f *File) ([]byte, error) {
 			return nil, fmt.Errorf("safetensors: tensor %q: %w", t.Name, err)
 		}
 		e.Offsets[1] = int64(len(data))
-		header[t.Name] = e
+		all[t.Name] = e
 	}
-	text, err := json.Marshal(header, json.Deterministic(true), jsontext.EscapeForHTML(true)) // keys in sorted order
+	text, err := json.Marshal(all, json.Deterministic(true), jsontext.EscapeForHTML(true)) // keys in sorted order
 	if err != nil {
 		return nil, fmt.Errorf("safetensors: %w", err)
 	}
@@ -170,17 +173,22 @@ func Unmarshal(b []byte) (*File, error) {
 		return nil, fmt.Errorf("safetensors: header of %d bytes, but only %d follow", length, len(b)-8)
 	}
 	text, data := b[8:8+length], b[8+length:]
-	entries, metadata, err := parseHeader(text)
-	if err != nil {
+	var h header
+	if err := json.Unmarshal(text, &h, json.RejectUnknownMembers(true)); err != nil { // a repeated name, too
 		return nil, fmt.Errorf("safetensors: header is not valid JSON: %w", err)
 	}
-	names := slices.SortedFunc(maps.Keys(entries), func(a, b string) int {
-		return cmp.Or(slices.Compare(entries[a].Offsets[:], entries[b].Offsets[:]), strings.Compare(a, b))
+	for name, e := range h.Tensors {
+		if e.Offsets == nil {
+			return nil, fmt.Errorf("safetensors: tensor %q has no data_offsets", name)
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(h.Tensors), func(a, b string) int {
+		return cmp.Or(slices.Compare(h.Tensors[a].Offsets[:], h.Tensors[b].Offsets[:]), strings.Compare(a, b))
 	})
-	f := &File{Metadata: metadata}
+	f := &File{Metadata: h.Metadata}
 	var end int64
 	for _, name := range names {
-		e := entries[name]
+		e := h.Tensors[name]
 		if e.Offsets[0] != end {
 			const format = "safetensors: tensor %q begins at byte %d of the data, want %d (a gap or an overlap)"
 			return nil, fmt.Errorf(format, name, e.Offsets[0], end)
@@ -200,32 +208,6 @@ func Unmarshal(b []byte) (*File, error) {
 		return nil, fmt.Errorf("safetensors: %d bytes of data, but the tensors end at %d", len(data), end)
 	}
 	return f, nil
-}
-
-// parseHeader reads the JSON object. A repeated name is an error.
-func parseHeader(text []byte) (entries map[string]entry, metadata map[string]string, err error) {
-	var values map[string]jsontext.Value
-	if err := json.Unmarshal(text, &values); err != nil {
-		return nil, nil, err
-	}
-	entries = map[string]entry{}
-	for name, value := range values {
-		if name == metadataKey {
-			if err := json.Unmarshal(value, &metadata); err != nil {
-				return nil, nil, err
-			}
-			continue
-		}
-		var e entry
-		if err := json.Unmarshal(value, &e, json.RejectUnknownMembers(true)); err != nil {
-			return nil, nil, fmt.Errorf("tensor %q: %w", name, err)
-		}
-		if e.Offsets == nil {
-			return nil, nil, fmt.Errorf("tensor %q has no data_offsets", name)
-		}
-		entries[name] = e
-	}
-	return entries, metadata, nil
 }
 
 // decode returns the numbers of a tensor, a slice of its type.

@@ -104,7 +104,7 @@ func TestMarshalErrors(t *testing.T) {
 		{[]Tensor{{Name: "w", Shape: []int{1}, Data: []uint8{1}}}, "holds"},
 		{[]Tensor{{Name: "w", Shape: []int{1}, Data: []float32{1}}, {Name: "w", Shape: []int{1}, Data: []float32{1}}},
 			"taken"},
-		{[]Tensor{{Name: metadataKey, Shape: []int{1}, Data: []float32{1}}}, "taken"},
+		{[]Tensor{{Name: "__metadata__", Shape: []int{1}, Data: []float32{1}}}, "taken"},
 	} {
 		if _, err := Marshal(&File{Tensors: c.tensors}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: error %v, want one with %q", c.tensors, err, c.want)
