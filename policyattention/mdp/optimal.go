@@ -176,13 +176,7 @@ func (m *MDP) Optimal() (*Optimum, error) {
 		}
 		e.Iterations += iterations
 	}
-	return &e.Optimum, nil
-}
-
-// exactly is an optimum, and the sizes [S·A] of what is added up in each entry of Q.
-type exactly struct {
-	Optimum
-	size []float64
+	return e, nil
 }
 
 const (
@@ -194,11 +188,10 @@ const (
 
 // exact improves the policy until no action has an advantage above rounding, by dense factors where
 // they are asked for.
-func (m *MDP) exact(policy []int, v []double, factors bool) (*exactly, error) {
+func (m *MDP) exact(policy []int, v []double, factors bool) (*Optimum, error) {
 	n, a := m.R.Dims()
-	e := &exactly{size: make([]float64, n*a)}
-	e.Policy, e.optimal = policy, make([]bool, n*a)
-	advantages := make([]double, n*a)
+	e := &Optimum{Policy: policy, optimal: make([]bool, n*a)}
+	advantages, size := make([]double, n*a), make([]float64, n*a)
 	goals, most := []float64{0x1p-47, 0x1p-98}, mostIterations // of values, as a share of what is added up
 	if !factors {
 		goals, most = []float64{0x1p-72}, 30
@@ -221,7 +214,7 @@ func (m *MDP) exact(policy []int, v []double, factors bool) (*exactly, error) {
 			return nil, err
 		}
 		changed := false
-		e.Q = m.values(v, advantages, e.size)
+		e.Q = m.values(v, advantages, size)
 		for s := range n {
 			best, now := policy[s], s*a+policy[s]
 			for j := range a {
@@ -229,7 +222,7 @@ func (m *MDP) exact(policy []int, v []double, factors bool) (*exactly, error) {
 					best = j
 				}
 			}
-			if i := s*a + best; advantages[i].minus(advantages[now]) > tolerance*(e.size[i]+e.size[now])+underflow {
+			if i := s*a + best; advantages[i].minus(advantages[now]) > tolerance*(size[i]+size[now])+underflow {
 				e.Policy[s], changed = best, true
 			}
 		}
@@ -237,7 +230,7 @@ func (m *MDP) exact(policy []int, v []double, factors bool) (*exactly, error) {
 			goals, changed = goals[1:], true
 		}
 		if !changed || !(last <= wrong) || e.Iterations == most {
-			return e, m.conclude(e, advantages, tolerance, solve)
+			return e, m.conclude(e, advantages, size, tolerance, solve)
 		}
 	}
 }
@@ -280,8 +273,9 @@ func (m *MDP) spread(x []float64, small float64, out []bool) {
 	}
 }
 
-// conclude fills the optimum from its Q and the advantages [S·A] behind it.
-func (m *MDP) conclude(e *exactly, advantages []double, tolerance float64, solve solver) error {
+// conclude fills the optimum from its Q, the advantages [S·A] behind it and the sizes [S·A] of what is added up in
+// each of them.
+func (m *MDP) conclude(e *Optimum, advantages []double, size []float64, tolerance float64, solve solver) error {
 	n, a := m.R.Dims()
 	e.V, e.Error, e.less = make([]float64, n), make([]float64, n), make([]float64, n*a)
 	out := make([]bool, n*a) // which actions are certainly not optimal
@@ -292,7 +286,7 @@ func (m *MDP) conclude(e *exactly, advantages []double, tolerance float64, solve
 		s, now := i/a, i/a*a+e.Policy[i/a]
 		out[i] = !m.Exists(s, i%a)
 		e.less[i] = max(0, advantages[now].minus(advantages[i]))
-		e.optimal[i] = !out[i] && e.less[i] <= tolerance*(e.size[i]+e.size[now])+underflow
+		e.optimal[i] = !out[i] && e.less[i] <= tolerance*(size[i]+size[now])+underflow
 	}
 	steps := make([]float64, n)
 	for s := range steps {
@@ -312,7 +306,7 @@ func (m *MDP) conclude(e *exactly, advantages []double, tolerance float64, solve
 			high, rounding := math.Inf(-1), underflow
 			for i := s * a; i < s*a+a; i++ {
 				if !out[i] {
-					high, rounding = max(high, advantages[i].float()), max(rounding, 0x1p-98*e.size[i])
+					high, rounding = max(high, advantages[i].float()), max(rounding, 0x1p-98*size[i])
 				}
 			}
 			e.Error[s] = math.Abs(high) + rounding

@@ -28,33 +28,40 @@ func (m *MDP) solver(pi *mat.Dense) (solver, error) {
 	return func(b []float64) { c.krylov(b, near) }, nil
 }
 
+// leads calls add with γP^π(t|s) of the states t that an action of pi leads to from s, neither s nor terminal. It
+// returns the sum of the system's row, 1−γ + γP^π(end|s).
+func (m *MDP) leads(pi *mat.Dense, s int, terminal []bool, add func(t int32, x float64)) (keeps float64) {
+	if terminal[s] {
+		return 1
+	}
+	keeps = 1 - m.Gamma
+	for j, share := range pi.RawRowView(s) {
+		w := m.Gamma * share
+		if w == 0 {
+			continue
+		}
+		states, p := m.Successors(s, j)
+		for k, t := range states {
+			if x := float64(w * p[k]); terminal[t] {
+				keeps += x
+			} else if int(t) != s && x != 0 {
+				add(t, x)
+			}
+		}
+	}
+	return keeps
+}
+
 // factors eliminates without subtractions (Grassmann, Taksar and Heyman, 1985), so that
 // every entry of the factors is right to rounding however near I − γP^π is to singular.
 func (m *MDP) factors(pi *mat.Dense) (solver, error) {
-	n, actions := m.R.Dims()
+	n := m.States()
 	// γP^π(t|s) for t ≠ s, neither terminal, which elimination turns into factors; the sum of each row of the system;
 	// and its diagonal.
 	a, keeps, whole := make([]float64, n*n), make([]float64, n), make([]float64, n)
 	terminal := m.isTerminal()
 	for s := range n {
-		if keeps[s] = 1; terminal[s] {
-			continue
-		}
-		keeps[s] -= m.Gamma
-		for j := range actions {
-			w := m.Gamma * pi.At(s, j)
-			if w == 0 {
-				continue
-			}
-			states, p := m.Successors(s, j)
-			for k, t := range states {
-				if x := float64(w * p[k]); terminal[t] {
-					keeps[s] += x
-				} else if int(t) != s {
-					a[s*n+int(t)] += x
-				}
-			}
-		}
+		keeps[s] = m.leads(pi, s, terminal, func(t int32, x float64) { a[s*n+int(t)] += x })
 	}
 	for k := range n {
 		pivot := a[k*n+k+1 : (k+1)*n]
@@ -119,29 +126,12 @@ func (m *MDP) system(pi *mat.Dense) *system {
 	c.next = Transitions{Offset: make([]int, 1, n+1), State: make([]int32, 0, entries), P: make([]float64, 0, entries)}
 	row, touched := make([]float64, n), make([]int32, 0, n)
 	for i, s := range c.order {
-		c.keeps[i] = 1 - m.Gamma
-		if terminal[s] {
-			c.keeps[i], c.whole[i], c.after[i] = 1, 1, len(c.next.P)
-			c.next.EndRow()
-			continue
-		}
-		for j := range a {
-			w := m.Gamma * pi.At(int(s), j)
-			if w == 0 {
-				continue
+		c.keeps[i] = m.leads(pi, int(s), terminal, func(t int32, x float64) {
+			if row[place[t]] == 0 {
+				touched = append(touched, place[t])
 			}
-			states, p := m.Successors(int(s), j)
-			for k, t := range states {
-				if x := w * p[k]; terminal[t] {
-					c.keeps[i] += x
-				} else if t != s && x != 0 {
-					if row[place[t]] == 0 {
-						touched = append(touched, place[t])
-					}
-					row[place[t]] += x
-				}
-			}
-		}
+			row[place[t]] += x
+		})
 		c.whole[i], c.after[i] = c.keeps[i], len(c.next.P)
 		slices.Sort(touched)
 		for _, t := range touched {
