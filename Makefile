@@ -64,7 +64,7 @@ test-scripts: setup
 
 test-site: setup
 	scripts/browser.sh
-	go test -c -vet=off -tags noasm -o .local/site.test ./site
+	go test -c -vet=off -o .local/site.test ./site
 	cd site && ../.local/site.test -test.v -test.timeout 60m -test.skip '^TestFrames$$' | grep -v '^=== RUN'
 
 test-notebooks: setup

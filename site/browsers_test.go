@@ -128,7 +128,7 @@ func (b *remote) open(hash string) {
 
 // TestBrowsers does in Firefox and in WebKit what the page is for: it loads, from a file and over http,
 // plays, slides, shows the trained network, and gives a link that leads back to the same numbers; and these
-// are the library's, bit by bit where its solves are the browser's (see TestGolden).
+// are the library's, bit by bit.
 func TestBrowsers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs the page in browsers")

@@ -16,7 +16,6 @@ import (
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/mdpfile"
-	"icrl/policyattention/seed"
 )
 
 func settings() Settings {
@@ -101,7 +100,7 @@ func TestBounds(t *testing.T) {
 }
 
 // TestApply edits the past: what was computed before stays, the rest is the same
-// as if the edit had been made on the way, and refused edits change nothing.
+// as if the edit had been made on the way and the controllers had come after it, and refused edits change nothing.
 func TestApply(t *testing.T) {
 	edit := Edit{S: 2, A: 1, Value: -0.5}
 	late, early := start(t, settings()), start(t, settings())
@@ -243,27 +242,6 @@ func TestRefusals(t *testing.T) {
 	}
 	if _, err := start(t, settings()).Round(Learned, 0); err == nil {
 		t.Error("a learned actor ran without weights")
-	}
-}
-
-// TestControllersComeLate starts a controller after an edit; it must have lived
-// through the same problems as if it had run from the start.
-func TestControllersComeLate(t *testing.T) {
-	e := start(t, settings())
-	rng := seed.New(1, "late")
-	for k := 3; k < 12; k += 3 {
-		testkit.Check(t, e.Apply(k, Edit{S: rng.IntN(8), A: rng.IntN(3), Value: rng.Float64()}))
-	}
-	late := testkit.Must(e.Round(Exact, 11))(t)
-	other := start(t, settings())
-	rng = seed.New(1, "late")
-	for k := 3; k < 12; k += 3 {
-		testkit.Must(other.Round(Exact, k+2))(t)
-		testkit.Check(t, other.Apply(k, Edit{S: rng.IntN(8), A: rng.IntN(3), Value: rng.Float64()}))
-	}
-	early := testkit.Must(other.Round(Exact, 11))(t)
-	if !mat.Equal(late.NextPi, early.NextPi) || late.Distance != early.Distance || late.Bound != early.Bound {
-		t.Error("a controller that comes late has another history")
 	}
 }
 

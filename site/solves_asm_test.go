@@ -1,5 +1,0 @@
-//go:build !noasm && amd64
-
-package main
-
-const sameSolves = false
