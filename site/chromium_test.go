@@ -28,7 +28,7 @@ const built = "../.local/site"
 var (
 	allocator context.Context // of the one Chromium
 	noBrowser string          // why it is missing
-	server    *httptest.Server
+	server    = new(httptest.Server)
 )
 
 func TestMain(m *testing.M) { os.Exit(setUp(m)) }
