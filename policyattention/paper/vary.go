@@ -10,7 +10,7 @@ import (
 	"icrl/policyattention/train"
 )
 
-// settings are what a recipe's name can change, and where it stands: an *int, a *float64 or a
+// settings are what a recipe's name can change, and where it stands: an *int, a *float64, a *bool or a
 // *train.Attention.
 func settings(t *train.Config) map[string]any {
 	return map[string]any{
@@ -21,7 +21,7 @@ func settings(t *train.Config) map[string]any {
 		"samples":   &t.Samples,
 		"attention": &t.Attention,
 		"rounds":    &t.Recipe.Rounds, "early": &t.Recipe.Early, "eta-min": &t.Recipe.EtaMin,
-		"eta-max": &t.Recipe.EtaMax,
+		"eta-max": &t.Recipe.EtaMax, "relabel": &t.Recipe.Relabel, "average": &t.Recipe.Average,
 	}
 }
 
@@ -40,6 +40,8 @@ func vary(t *train.Config, changes []string) error {
 			*to, err = strconv.Atoi(value)
 		case *float64:
 			*to, err = strconv.ParseFloat(value, 64)
+		case *bool:
+			*to, err = strconv.ParseBool(value)
 		case *train.Attention:
 			*to = train.Attention(value)
 		default:
