@@ -137,8 +137,8 @@ def pmd(pi, q, eta):
         return softmax(np.log(pi) + eta * q)
 
 
-def transformer(weights, h, layers, heads):
-    """Outputs [..., T, outputs] of a causal network for tokens [..., T, features]."""
+def transformer(weights, h, layers, heads, causal):
+    """Outputs [..., T, outputs] of a network for tokens [..., T, features]."""
 
     def linear(name, x):
         y = x.reshape(-1, x.shape[-1]) @ weights[name + ".weight"] + weights[name + ".bias"]
@@ -150,13 +150,12 @@ def transformer(weights, h, layers, heads):
         return x * weights[name + ".gain"] + weights[name + ".bias"]
 
     h = linear("embed", h)
-    dim = h.shape[-1] // heads
-    mask = np.triu(np.full((h.shape[-2],) * 2, -np.inf, h.dtype), 1)
+    mask = np.triu(np.full((h.shape[-2],) * 2, -np.inf if causal else 0, h.dtype), 1)
     for layer in range(layers):
         block = f"blocks.{layer}."
         qkv = linear(block + "qkv", norm(block + "norm1", h))
-        q, k, v = np.moveaxis(qkv.reshape(*h.shape[:-1], 3, heads, dim), (-3, -2), (0, -3))
-        mixed = softmax(q @ np.swapaxes(k, -1, -2) / dim**0.5 + mask) @ v
+        q, k, v = np.moveaxis(qkv.reshape(*h.shape[:-1], 3, heads, -1), (-3, -2), (0, -3))
+        mixed = softmax(q @ np.swapaxes(k, -1, -2) / q.shape[-1] ** 0.5 + mask) @ v
         h = h + linear(block + "out", np.moveaxis(mixed, -3, -2).reshape(h.shape))
         up = linear(block + "up", norm(block + "norm2", h))
         h = h + linear(block + "down", np.maximum(up, 0))
@@ -171,13 +170,14 @@ def actor(path, t):
             raise ValueError(f"{path} has the weights of another training run")
     s, a = t["sizes"][0], t["actions"]
     group = {"none": 1, "state": a}.get(t.get("attention"), s * a)  # tokens that see each other
-    names = np.hstack((np.repeat(np.eye(s), a, axis=0), np.tile(np.eye(a), (s, 1))))
+    causal = t.get("attention") != "equivariant"  # whose tokens do not name their action either
+    names = np.hstack((np.repeat(np.eye(s), a, axis=0), np.tile(np.eye(a) * causal, (s, 1))))
 
     def step(pi, q, eta):
         columns = [x.reshape(len(pi), -1, 1) for x in (pi, q, np.full_like(q, eta))]
         tokens = np.concatenate([np.tile(names, (len(pi), 1, 1)), *columns], axis=2)
         tokens = tokens.reshape(len(pi), -1, group, tokens.shape[-1]).astype(np.float32)
-        logits = transformer(weights, tokens, t["layers"], t["heads"]).reshape(pi.shape)
+        logits = transformer(weights, tokens, t["layers"], t["heads"], causal).reshape(pi.shape)
         return softmax(logits + (np.log(pi) if t["recipe"]["readout"] == "prior" else 0))
 
     return step

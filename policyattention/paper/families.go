@@ -27,7 +27,7 @@ type family struct {
 	draw func(rng *rand.Rand) (p, r *mat.Dense)
 }
 
-var families = []family{{"deep-sea", deepSea}, {"chain", chain}, {"garnet", garnet}, {"maze", maze}}
+var families = []family{{"deep-sea", deepSea}, {"chain", chain}, {"garnet", garnet}, {"maze", maze}, {"anymdp", anyMDP}}
 
 const farDiscount, familyRoot, familyProblems = .99, 61_900, 32
 

@@ -34,4 +34,17 @@ func TestFamilies(t *testing.T) {
 			t.Errorf("%s: %d states, values %v", f.name, m.States(), x.V)
 		}
 	}
+	for i := range uint64(20) { // the last state that is no end is worth more than the first ones, an end nothing
+		p, r := families[4].draw(seed.New(i, "anymdp"))
+		m := testkit.Must(mdp.New(farDiscount, p, r))(t)
+		x, goal := testkit.Must(m.Optimal())(t), 31
+		for ; p.At(goal*5, goal) == 1; goal-- {
+			if x.V[goal] != 0 {
+				t.Errorf("task %d: end %d is worth %v", i, goal, x.V[goal])
+			}
+		}
+		if best := max(x.V[0], x.V[1], x.V[2]); x.V[goal] < best+2 {
+			t.Errorf("task %d: state %d is worth %v, the first ones %v", i, goal, x.V[goal], best)
+		}
+	}
 }

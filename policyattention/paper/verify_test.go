@@ -11,8 +11,8 @@ import (
 	"icrl/policyattention/experiment"
 )
 
-// few are units of the studies that are computed in no time. Where they are wrong, they fail on the last fourth of their
-// problems.
+// few are units of the studies that are computed in no time. Where they are wrong, they fail on the last fourth of
+// their problems.
 type few struct{ wrong bool }
 
 func (f few) Units(s *experiment.Store) (units []experiment.Unit, err error) {

@@ -289,21 +289,18 @@ func (s *Store) equalFigure() (title string, panels []*report.Panel, err error) 
 
 // attentionFigure draws what networks without attention lose, and what one token's values say layer by layer.
 func (s *Store) attentionFigure() (string, []*report.Panel, error) {
-	a := &report.Panel{Title: "(a) one dot per run: problems that lock up", Y: "share of problems, T = 40",
-		LogY: true, Ticks: []string{"all before", "own state", "itself"}}
+	a := &report.Panel{Title: "(a) one dot per run", X: "row-L1 of one step", LogX: true,
+		Y: "share of problems that lock up, T = 40", LogY: true}
 	b := &report.Panel{Title: "(b) linear read-out of one token", X: "layer", Y: "R²"}
 	numbers := s.Block("heads-numbers")
 	err := numbers.err
 	for k, states := range []string{"4", "8"} {
 		for i, x := range seen {
-			runs := s.headlineOf([]int{40}, Method.Is("policyattention"), Recipe.Is(x.recipe), S.Is(states))
+			runs := s.looped(x.recipe, states)
 			err = errors.Join(err, runs.err)
 			for _, l := range runs.lines { // whose last estimate is the share
-				dots := report.Series{Colour: sizeColours[states], Dots: true, Y: l.last.ByRun}
-				for range dots.Y {
-					dots.X = append(dots.X, float64(i)+.2*float64(k)-.1)
-				}
-				a.Series = append(a.Series, dots)
+				a.Series = append(a.Series, report.Series{Colour: report.Palette[i], Dots: true,
+					Open: k > 0, X: s.oneStep(x.recipe, states).ByRun, Y: l.last.ByRun})
 			}
 		}
 		for i, name := range []string{"ηQ", "log π"} {

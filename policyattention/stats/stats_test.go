@@ -220,3 +220,34 @@ func TestContrast(t *testing.T) {
 		t.Error("one weight for two samples was accepted")
 	}
 }
+
+// τ counts pairs that are ordered alike, and its interval covers it as often as it says: for normal numbers with
+// correlation ρ it is 2/π·asin ρ.
+func TestRankCorrelation(t *testing.T) {
+	x := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	y := []float64{7, 3, 1, 5, 2, 4, 6, 9, 10, 8}
+	concordant := 0.
+	for i := range x {
+		for j := range i {
+			concordant += math.Copysign(1, y[i]-y[j])
+		}
+	}
+	e := RankCorrelation(x, y)
+	if want := concordant / 45; math.Abs(e.Value-want) > 1e-12 || e.Lo >= want || e.Hi <= want || e.Hi >= 1 {
+		t.Errorf("τ = %v, want %v inside the interval", e, want)
+	}
+	rng, tau := seed.New(1, "rank correlation"), 2/math.Pi*math.Asin(.6)
+	covered := 0
+	for range 2000 {
+		for i := range x {
+			x[i] = rng.NormFloat64()
+			y[i] = .6*x[i] + .8*rng.NormFloat64()
+		}
+		if e := RankCorrelation(x, y); e.Lo < tau && tau < e.Hi {
+			covered++
+		}
+	}
+	if share := float64(covered) / 2000; share < .93 || share > .99 {
+		t.Errorf("intervals cover τ in %v of samples, want about .95", share)
+	}
+}

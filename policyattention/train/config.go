@@ -76,6 +76,9 @@ const (
 	WithinState Attention = "state"
 	// None lets a pair see itself only: the network is a function of each token.
 	None Attention = "none"
+	// Equivariant lets a pair see all pairs, and no pair is told which action it is of: actions in another
+	// order, in any state, have their outputs in that order.
+	Equivariant Attention = "equivariant"
 )
 
 // Recipe names the choices that the paper leaves open.
@@ -167,7 +170,7 @@ func (c Config) Network() transformer.Config {
 	group := map[Attention]int{None: 1, WithinState: c.Actions}[c.Attention]
 	return transformer.Config{
 		Features: features, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden,
-		Outputs: 1, Group: group,
+		Outputs: 1, Group: group, Unordered: c.Attention == Equivariant,
 	}
 }
 
@@ -200,8 +203,8 @@ func (c Config) Validate() error {
 		return bad("recipe %q: at most %d rounds, early %d: want 0 to %d of each", r.Name, r.Rounds, r.Early, most)
 	case !(0 < r.EtaMin && r.EtaMin <= r.EtaMax && r.EtaMax < 1e6):
 		return bad("recipe %q: η from %v to %v, want a positive range", r.Name, r.EtaMin, r.EtaMax)
-	case c.Attention != Everything && c.Attention != WithinState && c.Attention != None:
-		return bad("unknown attention %q, want %q or %q", c.Attention, None, WithinState)
+	case !slices.Contains([]Attention{Everything, WithinState, None, Equivariant}, c.Attention):
+		return bad("unknown attention %q, want %q, %q or %q", c.Attention, None, WithinState, Equivariant)
 	case c.Attention != Everything && c.Objective == Critic:
 		return bad("attention %q of a critic, whose queries see transitions", c.Attention)
 	case len(c.Sizes) != 1 || c.Sizes[0] < 2 || c.Sizes[0] != c.Slots:

@@ -16,14 +16,16 @@ import (
 // actorTokens writes the tokens [S·A, features] of a context, one per state-action pair in row-major
 // order:
 //
-//	[ one-hot of s (S) | one-hot of a (A) | π | Q | η ]
+//	[ one-hot of s (S) | one-hot of a (A), 0 if Equivariant | π | Q | η ]
 func (c Config) actorTokens(tokens []float32, pi, q *mat.Dense, eta float64) {
 	features := c.Network().Features
 	for s := range c.States() {
 		for a := range c.Actions {
 			token := tokens[(s*c.Actions+a)*features:][:features]
 			token[s] = 1
-			token[c.States()+a] = 1
+			if c.Attention != Equivariant {
+				token[c.States()+a] = 1
+			}
 			scalars := token[c.States()+c.Actions:]
 			scalars[0], scalars[1], scalars[2] = float32(pi.At(s, a)), float32(q.At(s, a)), float32(eta)
 		}
