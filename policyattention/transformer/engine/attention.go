@@ -102,6 +102,13 @@ func (a *attention[F]) times(y, x matrix[F], rowX, stepX int, w matrix[F], m, k 
 
 // forward writes weights and y. It needs a matrix [dim, t].
 func (a *attention[F]) forward(turned matrix[F]) {
+	if a.t == 1 { // a token that sees itself alone has all the weight
+		for i := range a.b * a.Config.Heads {
+			a.weights.row(i)[0] = 1
+		}
+		copyRows(a.y, a.v, a.b, a.Config.Width)
+		return
+	}
 	a.heads(func(weights matrix[F], keys, queries func(matrix[F]) matrix[F]) {
 		a.scores(weights, keys(a.k), queries(a.q), turned, func(first, seen, some int) {
 			a.kernels.softmax(weights.columns(first), seen, some, a.root())
@@ -113,6 +120,12 @@ func (a *attention[F]) forward(turned matrix[F]) {
 // backward writes slopes of queries, keys and values from those of y. It needs matrices
 // [t, queries] and [dim, t].
 func (a *attention[F]) backward(dy, dq, dk, dv, slopes, turned matrix[F]) {
+	if a.t == 1 {
+		clearRows(dq, a.b, a.Config.Width)
+		clearRows(dk, a.b, a.Config.Width)
+		copyRows(dv, dy, a.b, a.Config.Width)
+		return
+	}
 	a.heads(func(weights matrix[F], keys, queries func(matrix[F]) matrix[F]) {
 		a.scores(slopes, keys(a.v), queries(dy), turned, func(first, seen, some int) {
 			a.kernels.softmaxBack(slopes.columns(first), weights.columns(first), seen+some, a.root())
