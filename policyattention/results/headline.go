@@ -62,9 +62,9 @@ func (s *Store) attention() (t Table) {
 			t = t.Then(part.Locking())
 		}
 	}
-	notes := []string{"Means / reference: mean loss over all runs / exact PMD's. Locked: the share of problems more than " +
-		".05 above exact PMD's loss. Intervals are for other problems; those of runs that lock up, on more than one " +
-		"problem in a hundred, are exact ones for other runs."}
+	notes := []string{"Means / reference: mean loss over all runs / exact PMD's. Locked: the share of problems more " +
+		"than .05 above exact PMD's loss. Intervals are for other problems; those of runs that lock up, on more than " +
+		"one problem in a hundred, are exact ones for other runs."}
 	if predicts != nil {
 		notes = append(notes, fmt.Sprintf("Rank correlation (Kendall) of row-L1 and locked over runs, all before, "+
 			"S = 4: %s.", predicts.Text(report.Number)))
