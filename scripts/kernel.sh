@@ -2,6 +2,4 @@
 # Starts the Go kernel: kernel.sh GONB --kernel CONNECTION_FILE [FLAG...]
 # COMPLETE=off, for notebooks that nobody types into, leaves gopls out, whose folder is the first of PATH.
 [[ ${COMPLETE-} != off ]] || PATH=${PATH#*:}
-# Cells link a third faster without what debuggers read; errors name their lines all the same.
-export GOFLAGS="${GOFLAGS-} -ldflags=-w"
 exec "$@"
