@@ -299,8 +299,10 @@ func (s *Store) attentionFigure() (string, []*report.Panel, error) {
 			runs := s.looped(x.recipe, states)
 			err = errors.Join(err, runs.err)
 			for _, l := range runs.lines { // whose last estimate is the share
-				a.Series = append(a.Series, report.Series{Colour: report.Palette[i], Dots: true,
-					Open: k > 0, X: s.oneStep(x.recipe, states).ByRun, Y: l.last.ByRun})
+				oneStep, missing := s.oneStep(x.recipe, states)
+				err = errors.Join(err, missing)
+				a.Series = append(a.Series, report.Series{Colour: report.Palette[i], Dots: true, Open: k > 0,
+					X: oneStep.ByRun, Y: l.last.ByRun})
 			}
 		}
 		for i, name := range []string{"ηQ", "log π"} {

@@ -49,25 +49,23 @@ var seen = []struct{ recipe, pair string }{{"plain", "all before (paper)"},
 
 // attention compares networks with attention and without: all training runs that there are.
 func (s *Store) attention() (t Table) {
-	var predicts *stats.Estimate
-	for _, states := range []int{4, 8} {
-		for _, x := range seen {
-			oneStep, part := s.oneStep(x.recipe, states), s.looped(x.recipe, states)
-			if x == seen[0] && len(part.lines) == 1 && len(oneStep.ByRun) >= 10 {
-				e := stats.RankCorrelation(oneStep.ByRun, part.lines[0].last.ByRun)
-				predicts = &e
-			}
-			part = part.with("a pair sees", func(line) any { return x.pair })
-			part = part.with("one-step row-L1 [range over runs]", func(line) any { return oneStep.shown() })
-			t = t.Then(part.Locking())
-		}
-	}
 	notes := []string{"Means / reference: mean loss over all runs / exact PMD's. Locked: the share of problems more " +
 		"than .05 above exact PMD's loss. Intervals are for other problems; those of runs that lock up, on more than " +
 		"one problem in a hundred, are exact ones for other runs."}
-	if predicts != nil {
-		notes = append(notes, fmt.Sprintf("Rank correlation (Kendall) of row-L1 and locked over runs, all before, "+
-			"S = 4: %s.", predicts.Text(report.Number)))
+	for _, states := range []string{"4", "8"} {
+		for _, x := range seen {
+			part := s.looped(x.recipe, states).with("a pair sees", func(line) any { return x.pair })
+			part = part.with("one-step row-L1 [range over runs]", func(l line) any {
+				c, err := s.oneStep(x.recipe, states)
+				t.err = errors.Join(t.err, err)
+				if x == seen[0] && len(c.ByRun) >= 10 {
+					notes = append(notes, fmt.Sprintf("Rank correlation (Kendall) of row-L1 and locked over runs, all "+
+						"before, S = %s: %s.", states, stats.RankCorrelation(c.ByRun, l.last.ByRun).Text(report.Number)))
+				}
+				return c.shown()
+			})
+			t = t.Then(part.Locking())
+		}
 	}
 	t = t.Titled("Actors with attention and without, T = 40", notes...)
 	return t.short("a pair sees", "S", "one-step row-L1 [range over runs]", "runs", "means / reference", "locked",
@@ -75,18 +73,13 @@ func (s *Store) attention() (t Table) {
 }
 
 // looped are the loops of trained actors of one recipe and size at T = 40, with the share of locked problems last.
-func (s *Store) looped(recipe string, states any) Table {
+func (s *Store) looped(recipe, states string) Table {
 	return s.headlineOf([]int{40}, Method.Is("policyattention"), Recipe.Is(recipe), S.Is(states))
 }
 
 // oneStep is the mean row-L1 of these actors to PMD's step, by run.
-func (s *Store) oneStep(recipe string, states any) Cell {
-	t := s.Block("ablation").Where(Method.Is("policyattention"), Recipe.Is(recipe), S.Is(states),
-		Column("rule").Is("pmd")).Of("row_l1").By(S).Mean()
-	if len(t.lines) == 0 {
-		return Cell{}
-	}
-	return t.lines[0].last
+func (s *Store) oneStep(recipe, states string) (Cell, error) {
+	return s.Ask("mean ablation method=policyattention of=row_l1 rule=pmd recipe=" + recipe + " s=" + states)
 }
 
 // sizes is how networks with attention and without do at sizes that they were not trained on.
