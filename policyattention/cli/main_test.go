@@ -272,10 +272,10 @@ func open(t *testing.T, artifacts, preset string) *experiment.Store {
 
 // Units are named by how they begin, by block, or in full.
 func TestUnits(t *testing.T) {
-	store := open(t, t.TempDir(), "paper")
+	all := testkit.Must(open(t, t.TempDir(), "paper").Units())(t)
 	for name, want := range map[string]int{"benchmark/policyattention-S8": 3, "mechanism": 19,
 		"benchmark/policyattention-learned-critic-S8-18101": 1} {
-		if found := testkit.Must(units(store, "evaluation or block", []string{name}))(t); len(found) != want {
+		if found := testkit.Must(named(all, "evaluation or block", "paper", []string{name}))(t); len(found) != want {
 			t.Errorf("%s: %d units, want %d", name, len(found), want)
 		}
 	}

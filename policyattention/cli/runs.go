@@ -14,27 +14,23 @@ import (
 	"icrl/policyattention/results"
 )
 
-// units returns those of the store called names, or all; where kind is "training run" the training runs. A name is a
-// unit's path, the beginning of several up to a hyphen, or a block's.
-func units(store *experiment.Store, kind string, names []string) (out []experiment.Unit, err error) {
-	all, err := store.Units()
-	if kind == "training run" {
-		all = experiment.Trainings(all)
-	}
-	if err != nil || len(names) == 0 {
-		return all, err
+// named returns those of the units of a kind that are called names, or all without any. A name is a unit's path, the
+// beginning of several up to a hyphen, or a block's.
+func named(all []experiment.Unit, kind, preset string, names []string) (out []experiment.Unit, err error) {
+	if len(names) == 0 {
+		return all, nil
 	}
 	for _, name := range names {
 		found := len(out)
 		for _, u := range all {
 			begins := strings.Contains(name, "/") && strings.HasPrefix(u.Path(), name+"-")
-			if begins || u.Path() == name || string(u.Block) == name {
+			if begins || u.Path() == name || u.Training == nil && string(u.Block) == name {
 				out = append(out, u)
 			}
 		}
 		if found == len(out) {
 			const format = "%w: preset %[2]s has no %[3]s %[4]q; see 'policyattention --preset %[2]s plan'"
-			return nil, fmt.Errorf(format, errUsage, store.Preset.Name, kind, name)
+			return nil, fmt.Errorf(format, errUsage, preset, kind, name)
 		}
 	}
 	return out, nil
@@ -49,11 +45,15 @@ func (t trainCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	list, err := units(store, "training run", t.Names)
+	all, err := store.Units()
 	if err != nil {
 		return err
 	}
-	return g.train(ctx, store, list)
+	runs, err := named(experiment.Trainings(all), "training run", store.Preset.Name, t.Names)
+	if err != nil {
+		return err
+	}
+	return g.train(ctx, store, runs)
 }
 
 // train says how long it will take to train what is missing, and trains it, one run after the other. One that fails
@@ -101,7 +101,11 @@ func (e evaluateCmd) Run(ctx context.Context, g *globals) error {
 
 // evaluate evaluates units one after the other, prints a line of each, and merges: tables say the rest.
 func (e evaluateCmd) evaluate(ctx context.Context, g *globals, store *experiment.Store) error {
-	list, err := units(store, "evaluation or block", e.Names)
+	all, err := store.Units()
+	if err != nil {
+		return err
+	}
+	list, err := named(all, "evaluation or block", store.Preset.Name, e.Names)
 	if err == nil {
 		err = g.train(ctx, store, experiment.Trainings(list))
 	}
