@@ -113,8 +113,12 @@ func run(controller control.Controller, problems []mdp.Problem, horizons ...int)
 	if r.scales, err = control.NewScales(problems); err != nil {
 		return r, err
 	}
-	trajectories, err := controller.Run(problems, ownRounds(controller, horizons[len(horizons)-1]))
+	rounds := ownRounds(controller, horizons[len(horizons)-1])
+	trajectories, err := controller.Run(problems, rounds)
 	for _, t := range trajectories {
+		if len(t.Policies) != rounds+1 {
+			return r, fmt.Errorf("policies of %d rounds, want %d", len(t.Policies)-1, rounds)
+		}
 		var policies []*mat.Dense
 		for _, k := range horizons {
 			policies = append(policies, t.Policies[ownRounds(controller, k)])
