@@ -180,8 +180,8 @@ func (a *answer) advise() {
 // rounding is the share of a value below which a difference is lost to rounding.
 const rounding = 0x1p-52
 
-// proven returns what ‖Q* − Q^π‖∞ is at most where it is computed in float64: what is proven of it, and the rounding of
-// the solve, whose condition is 1/(1−γ).
+// proven returns what ‖Q* − Q^π‖∞ is at most where it is computed in float64: what is proven of it, and the
+// rounding of the solve, whose condition is 1/(1−γ).
 func (a *answer) proven() float64 {
 	return a.Proven() + rounding*largest(a.Optimum.Q)/(1-a.Problem.MDP.Gamma)
 }

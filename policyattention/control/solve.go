@@ -99,8 +99,8 @@ func (s *Solving) evaluate(c Context) (q *mat.Dense, delta float64, err error) {
 	return values[0], pmd.Delta(c.MDP, values[0], c.Pi, c.Q), nil
 }
 
-// Proven returns what ‖Q* − Q^{π̂_k}‖∞ is at most, but for rounding, without a solve: by Theorem 2, or by (19),
-// whose inverse has rows that sum to 1/(1−γ).
+// Proven returns what ‖Q* − Q^{π̂_k}‖∞ is at most, but for rounding, without a solve: by Theorem 2, or by
+// (19), whose inverse has rows that sum to 1/(1−γ).
 func (s *Solving) Proven() float64 {
 	return min(s.Theorem2.Total(), s.Problem.MDP.Gamma*s.ProvenInState())
 }
