@@ -59,8 +59,9 @@ func (s *Store) attention() (t Table) {
 				c, err := s.oneStep(x.recipe, states)
 				t.err = errors.Join(t.err, err)
 				if x == seen[0] && len(c.ByRun) >= 10 {
+					tau := stats.RankCorrelation(c.ByRun, l.last.ByRun)
 					notes = append(notes, fmt.Sprintf("Rank correlation (Kendall) of row-L1 and locked over runs, all "+
-						"before, S = %s: %s.", states, stats.RankCorrelation(c.ByRun, l.last.ByRun).Text(report.Number)))
+						"before, S = %s: %s.", states, tau.Text(report.Number)))
 				}
 				return c.shown()
 			})
