@@ -71,9 +71,6 @@ func (c Config) Validate() error {
 // Network is the shape of the network.
 func (c Config) Network() transformer.Config { return Shape() }
 
-// Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
-func (c Config) Hash() string { return train.Job{Config: train.JSON(c)}.Hash() }
-
 // Job is the training run, for [train.Job.Run].
 func (c Config) Job() (train.Job, error) {
 	if err := c.Validate(); err != nil {

@@ -67,8 +67,36 @@ type Reader interface {
 // Lives are what a network has read. A token's action is not chosen before it is read.
 type Lives struct {
 	Reader    Reader
+	Chains    []*Chain   // of the agents, if they act
 	Histories []*History // they may go on after what has been read
 	Pending   int        // the step of the token that is read next
+}
+
+// NewLives returns the lives of agents before their first action, one on each chain.
+func NewLives(reader Reader, chains []*Chain) *Lives {
+	l := &Lives{Reader: reader, Chains: chains}
+	for _, chain := range chains {
+		h := &History{}
+		h.See(nil, chain.State)
+		l.Histories = append(l.Histories, h)
+	}
+	return l
+}
+
+// Act takes the next action in each life, and tells of its probability if told is not nil.
+func (l *Lives) Act(told func(life int, p float64)) error {
+	rows, err := l.Take(1)
+	if err != nil {
+		return err
+	}
+	for i, chain := range l.Chains {
+		p := rows[i].RawRowView(0)
+		t := chain.Step(chain.Choose(p))
+		if l.Histories[i].See(&t, t.Next); told != nil {
+			told(i, p[t.Action])
+		}
+	}
+	return nil
 }
 
 // Begin begins a round.
@@ -141,13 +169,8 @@ func (l *lives) round(states int) error {
 		return err
 	}
 	for range Window {
-		rows, err := l.Take(1)
-		if err != nil {
+		if err := l.Act(nil); err != nil {
 			return err
-		}
-		for i, chain := range l.chains {
-			t := chain.Step(chain.Choose(rows[i].RawRowView(0)))
-			l.Histories[i].See(&t, t.Next)
 		}
 	}
 	return l.returned(states)
@@ -180,7 +203,7 @@ func (c InContext) Replay(
 		return nil, fmt.Errorf("%s: choices on %d problems, want %d", c.Name, len(recorded), len(problems))
 	}
 	draws := make([][]float64, len(problems)) // of the actions
-	for i, chain := range l.chains {
+	for i, chain := range l.Chains {
 		if len(recorded[i]) != rounds*Window {
 			return nil, fmt.Errorf("%s: problem %d has %d choices, want %d", c.Name, i, len(recorded[i]), rounds*Window)
 		}
@@ -228,28 +251,25 @@ func gives(p []float64, u float64, a int, tolerance float64) bool {
 
 // lives are agents on problems.
 type lives struct {
-	Lives
-	chains       []*Chain
+	*Lives
 	trajectories []control.Trajectory
 }
 
-// born returns an agent for each problem before its first action, with the chain that it walks and
-// its trajectory up to π₀.
+// born returns an agent for each problem before its first action, with its trajectory up to π₀.
 func (c InContext) born(problems []mdp.Problem, rounds int) (*lives, error) {
 	if rounds < 1 || len(problems) == 0 {
 		const format = "%s: %d rounds on %d problems, want at least one of each"
 		return nil, fmt.Errorf(format, c.Name, rounds, len(problems))
 	}
-	l := &lives{Lives: Lives{Reader: c.Reader(len(problems))}}
+	l, chains := &lives{}, make([]*Chain, len(problems))
 	for i, p := range problems {
 		if s, a := p.MDP.States(), p.MDP.Actions(); s != c.States || a != c.Actions {
 			const format = "%s: problem %d has S=%d, A=%d, the network is for S=%d, A=%d"
 			return nil, fmt.Errorf(format, c.Name, i, s, a, c.States, c.Actions)
 		}
-		chain, history := NewChain(p.MDP, seed.New(c.Root, c.Name, "chain", p.Index(i))), &History{}
-		history.See(nil, chain.State)
-		l.chains, l.Histories = append(l.chains, chain), append(l.Histories, history)
+		chains[i] = NewChain(p.MDP, seed.New(c.Root, c.Name, "chain", p.Index(i)))
 		l.trajectories = append(l.trajectories, control.Trajectory{Policies: []*mat.Dense{p.Pi0}})
 	}
+	l.Lives = NewLives(c.Reader(len(problems)), chains)
 	return l, nil
 }

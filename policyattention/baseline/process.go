@@ -90,11 +90,18 @@ func UniformMatrix(rows, cols int, rng *rand.Rand) *mat.Dense {
 	return m
 }
 
-// NormalMatrix draws a matrix [rows, cols] of independent normal numbers with mean 0.
+// Normal draws n independent normal numbers with mean 0.
+func Normal(n int, deviation float64, rng *rand.Rand) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = deviation * rng.NormFloat64()
+	}
+	return x
+}
+
+// NormalMatrix draws a matrix [rows, cols] of them.
 func NormalMatrix(rows, cols int, deviation float64, rng *rand.Rand) *mat.Dense {
-	m := mat.NewDense(rows, cols, nil)
-	m.Apply(func(_, _ int, _ float64) float64 { return deviation * rng.NormFloat64() }, m)
-	return m
+	return mat.NewDense(rows, cols, Normal(rows*cols, deviation, rng))
 }
 
 // OrthogonalMatrix draws a matrix [rows, cols] with orthonormal rows or columns, whichever are fewer: the Q of a QR

@@ -17,6 +17,7 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/rows"
 )
 
@@ -42,13 +43,13 @@ func TestFailures(t *testing.T) {
 	training := tasks[0]
 	work := filepath.Join(s.Root(), experiment.WorkFolder)
 	testkit.Check(t, os.MkdirAll(work, 0o755))
-	failed := filepath.Join(work, training.Path()+"-"+training.Training.Hash()[:12]+".failed")
+	failed := filepath.Join(work, training.Path()+"-"+method.Hash(training.Training)[:12]+".failed")
 	testkit.Check(t, os.WriteFile(failed, []byte(`{"error": "no such luck"}`), 0o644))
 	if state, failure, err := s.State(training); state != experiment.Failed || failure == nil || err != nil {
 		t.Errorf("state %q, %v, %v", state, failure, err)
 	}
 	for _, task := range tasks {
-		if len(task.Weights) == 0 || task.Weights[0].Training.Hash() != training.Training.Hash() {
+		if len(task.Weights) == 0 || method.Hash(task.Weights[0].Training) != method.Hash(training.Training) {
 			continue
 		}
 		if _, err := s.Run(t.Context(), task); err == nil {

@@ -105,10 +105,10 @@ func (p Preset) Check() error {
 	names := map[string]string{}
 	for _, u := range units {
 		for _, t := range u.Trainings() {
-			if hash, ok := names[t.Name()]; ok && hash != t.Hash() {
+			if hash, ok := names[t.Name()]; ok && hash != method.Hash(t) {
 				return fmt.Errorf("experiment: preset %s has two training runs of the name %s", p.Name, t.Name())
 			}
-			names[t.Name()] = t.Hash()
+			names[t.Name()] = method.Hash(t)
 		}
 		if names[u.Path()] != "" {
 			return fmt.Errorf("experiment: preset %s has %s twice", p.Name, u.Path())
@@ -180,7 +180,7 @@ func Trainings(units []Unit) (all []Unit) {
 	seen := map[string]bool{}
 	for _, u := range units {
 		for _, t := range u.Trainings() {
-			if hash := t.Hash(); !seen[hash] {
+			if hash := method.Hash(t); !seen[hash] {
 				seen[hash] = true
 				all = append(all, training(t))
 			}

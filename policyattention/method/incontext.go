@@ -10,11 +10,12 @@ import (
 // InContext is the Deployment of a network that learns in its context alone, see [baseline.InContext]. Its JSON has
 // Training, Root and Cleared under the training's key.
 type InContext[C Training] struct {
-	Training C
-	Root     uint64 // of the transitions
+	Training        C
+	States, Actions int
+	Root            uint64 // of the transitions
 	// Cleared lets the network forget before each round: the control in which nothing is remembered between rounds.
 	Cleared bool
-	Open    func(*Models, *InContext[C]) (control.Controller, error)
+	Open    func(*Models, *InContext[C]) (func(lives int) baseline.Reader, error)
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -32,7 +33,10 @@ func (d *InContext[C]) Weights() []Weights { return []Weights{Last(d.Training)} 
 
 // Controller implements Deployment.
 func (d *InContext[C]) Controller(m *Models, _ float64, _ uint64) (control.Controller, error) {
-	return d.Open(m, d)
+	reader, err := d.Open(m, d)
+	return baseline.InContext{
+		Name: d.Training.Key(), States: d.States, Actions: d.Actions, Root: d.Root, Reader: reader,
+	}, err
 }
 
 // rooted is the same with other transitions.

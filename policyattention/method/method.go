@@ -86,10 +86,12 @@ type Identity struct {
 // Limits bound numbers of a recipe, such as "steps", by name.
 type Limits map[string]int
 
-// Bound makes n at most the limit called name, if there is one.
-func (l Limits) Bound(n *int, name string) {
-	if most, ok := l[name]; ok {
-		*n = min(*n, most)
+// Bound makes numbers at most the limit called name, if there is one.
+func (l Limits) Bound(name string, numbers ...*int) {
+	for _, n := range numbers {
+		if most, ok := l[name]; ok {
+			*n = min(*n, most)
+		}
 	}
 }
 

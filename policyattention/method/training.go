@@ -15,13 +15,12 @@ import (
 type Training interface {
 	Key() string      // the member of a manifest that it is
 	Name() string     // unique within a preset
-	Hash() string     // SHA-256 of its JSON in hexadecimal
 	Budget() int      // optimizer steps
 	Seconds() float64 // about how long it takes on one core of a current x86 server
-	// Read returns the hash of the configuration that a file of weights is of and the
-	// step after which they are.
-	Read(path string) (hash string, step int, err error)
 }
+
+// Hash returns the SHA-256 of a training's JSON in hexadecimal.
+func Hash(t Training) string { return train.Hash(train.JSON(t)) }
 
 // Shared is a Training by the common trainer, which saves and resumes it: see
 // [train.Job.Run].
@@ -35,6 +34,8 @@ type Alone interface {
 	Training
 	// Run trains in the folder dir. When ctx is done it returns ctx's cause; progress may be nil.
 	Run(ctx context.Context, dir string, progress func(train.Progress)) (*train.Result, error)
+	// Check returns an error unless a file holds the weights after a step of this very run.
+	Check(path string, step int) error
 }
 
 // Weights are the weights after a step of a training run.
@@ -45,6 +46,21 @@ type Weights struct {
 
 // Last returns the weights after the last step of a training run.
 func Last(t Training) Weights { return Weights{t, t.Budget()} }
+
+// Check returns an error unless a file holds these very weights.
+func (w Weights) Check(path string) error {
+	switch t := w.Training.(type) {
+	case Alone:
+		return t.Check(path, w.Step)
+	case Shared:
+		job, err := t.Job()
+		if err != nil {
+			return err
+		}
+		return job.Check(path, w.Step)
+	}
+	return fmt.Errorf("method: a %T trains neither alone nor by the common trainer", w.Training)
+}
 
 // Networks reports whether any of the weights are a network's, so that what is computed
 // with them depends on a backend's arithmetic.
@@ -74,13 +90,8 @@ func Load[M any](m *Models, w Weights, read func(path string) (M, error)) (M, er
 		return none, err
 	}
 	return once(m, path, func() (model M, err error) {
-		hash, step, err := w.Training.Read(path)
-		if err != nil {
+		if err := w.Check(path); err != nil {
 			return model, err
-		}
-		if hash != w.Training.Hash() || step != w.Step {
-			return model, fmt.Errorf("method: %s holds step %d of configuration %.12s, want step %d of %.12s",
-				path, step, hash, w.Step, w.Training.Hash())
 		}
 		return read(path)
 	})

@@ -21,6 +21,7 @@ import (
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/rows"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/train"
 )
 
 // The study of the actor for any MDP sets it beside exact PMD on problems that nothing was trained or chosen on. An
@@ -32,7 +33,7 @@ const AnyWeights = "weights.safetensors"
 
 // AnyFolder is the folder of a configuration's weights below that of a preset.
 func AnyFolder(preset string, c anymdp.Config) string {
-	return filepath.Join(preset, "any", fmt.Sprintf("any-%d-%.12s", c.Seed, c.Hash()))
+	return filepath.Join(preset, "any", fmt.Sprintf("any-%d-%.12s", c.Seed, train.Hash(train.JSON(c))))
 }
 
 // anyForward is a configuration's network in float32.

@@ -40,8 +40,8 @@ type MemoryCritic struct {
 func anchoredCritic(s method.Setting) method.Critic {
 	const first = 32_000
 	t := critic.Standard(first + s.Identity.Model%100)
-	s.Limits.Bound(&t.Steps, "critic-steps")
-	s.Limits.Bound(&t.Problems, "critic-problems")
+	s.Limits.Bound("critic-steps", &t.Steps)
+	s.Limits.Bound("critic-problems", &t.Problems)
 	t.Optimizer.Cosine = t.Steps
 	return &MemoryCritic{samples(s), t, true}
 }

@@ -17,6 +17,7 @@ import (
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
 	"icrl/policyattention/rows"
+	"icrl/policyattention/train"
 )
 
 // The study with equal information asks how much of a method's lead is its update rule and how much
@@ -148,7 +149,7 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 // actor is the hash of how the actor for any MDP was trained, empty for methods without it.
 func (r equalRun) actor() string {
 	if strings.HasPrefix(r.Method, "any") {
-		return anymdp.Standard(anymdp.Identities[0]).Hash()
+		return train.Hash(train.JSON(anymdp.Standard(anymdp.Identities[0])))
 	}
 	return ""
 }

@@ -15,6 +15,7 @@ import (
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/rows"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/train"
 )
 
 // Families is the study of problems on which a greedy step or a short horizon is wrong, with γ = .99:
@@ -157,7 +158,7 @@ func (Families) Units(*experiment.Store) (units []experiment.Unit, err error) {
 		for _, m := range planners {
 			key, actor := rows.Key{Method: m.name, Family: f.name}, ""
 			if m.name == "any" {
-				actor = anymdp.Standard(anymdp.Identities[0]).Hash()
+				actor = train.Hash(train.JSON(anymdp.Standard(anymdp.Identities[0])))
 			}
 			units = append(units, experiment.Unit{
 				Block: "families", Name: f.name + "/" + m.name, Key: key, Of: key, Problems: familyProblems, Sample: 1,

@@ -133,9 +133,9 @@ func weights(objective train.Objective, s method.Setting) (*Weights, error) {
 	}
 	t := train.Standard(objective, recipe, s.Identity.Model, s.States)
 	t.Task, t.Actions, t.Steps = s.Identity.Task, s.Actions, s.Steps
-	s.Limits.Bound(&t.MDPs, "mdps")
-	s.Limits.Bound(&t.Examples, "examples")
-	s.Limits.Bound(&t.Batch, "batch")
+	s.Limits.Bound("mdps", &t.MDPs)
+	s.Limits.Bound("examples", &t.Examples)
+	s.Limits.Bound("batch", &t.Batch)
 	for name, steps := range s.Snapshots {
 		if objectives[name] == objective {
 			t.Snapshots = steps

@@ -88,7 +88,7 @@ func (j Job) stored(s *state) []part {
 }
 
 func (j Job) metadata(step int) map[string]string {
-	return map[string]string{"config": string(j.Config), "config_sha256": j.Hash(), "step": strconv.Itoa(step)}
+	return map[string]string{"config": string(j.Config), "config_sha256": Hash(j.Config), "step": strconv.Itoa(step)}
 }
 
 // loadState reads a run of this very configuration.
@@ -99,7 +99,7 @@ func (j Job) loadState(path string) (s state, err error) {
 	}
 	if f.Metadata["config"] != string(j.Config) {
 		return s, fmt.Errorf("train: %s belongs to another configuration (%.12s, this is %.12s): use another folder",
-			path, f.Metadata["config_sha256"], j.Hash())
+			path, f.Metadata["config_sha256"], Hash(j.Config))
 	}
 	if s.step, err = strconv.Atoi(f.Metadata["step"]); err != nil || s.step < 0 || s.step > j.Steps {
 		return s, fmt.Errorf("train: %s is at step %q of %d", path, f.Metadata["step"], j.Steps)
@@ -146,13 +146,22 @@ func (j Job) saveWeights(path string, s state) error {
 	return safetensors.WriteFile(path, f)
 }
 
-// checkWeights returns an error unless a file holds weights of this very job.
-func (j Job) checkWeights(path string) error {
+// Check returns an error unless a file holds the weights after a step of this very job.
+func (j Job) Check(path string, step int) error {
 	f, err := open(path)
-	if err == nil && f.Metadata["config"] != string(j.Config) {
-		err = fmt.Errorf("train: %s belongs to another configuration", path)
+	if err != nil {
+		return err
 	}
-	return err
+	if at := f.Metadata["step"]; f.Metadata["config"] != string(j.Config) || at != strconv.Itoa(step) {
+		return fmt.Errorf("train: %s holds step %s of configuration %.12s, want step %d of %.12s", path, at,
+			f.Metadata["config_sha256"], step, Hash(j.Config))
+	}
+	for _, t := range j.Model.Layout() {
+		if _, err := vector(f, t.Name, t.Size()); err != nil {
+			return fmt.Errorf("train: %s: %w", path, err)
+		}
+	}
+	return nil
 }
 
 // Seal adds to the metadata the digest of everything else in the file, without which
@@ -240,20 +249,12 @@ func ReadParams[C interface{ Validate() error }](path string, layout func(C) []t
 type Network interface {
 	Validate() error
 	Network() transformer.Config
-	Hash() string
 }
 
 // ReadNetwork reads weights of a training run: their configuration, the step after which
 // they were taken, and the flat parameter vector.
 func ReadNetwork[C Network](path string) (c C, step int, params []float32, err error) {
 	return ReadParams(path, func(c C) []transformer.Tensor { return c.Network().Layout() })
-}
-
-// ReadHash returns the hash of the configuration that a file of weights of a network is of, and the
-// step after which they were taken.
-func ReadHash[C Network](path string) (hash string, step int, err error) {
-	stored, step, _, err := ReadNetwork[C](path)
-	return stored.Hash(), step, err
 }
 
 // LoadNetwork reads the network of a training run.

@@ -177,9 +177,6 @@ func (c Config) Network() transformer.Config {
 // Budget returns the number of optimizer steps.
 func (c Config) Budget() int { return c.Steps }
 
-// Hash returns the SHA-256 of the configuration in hexadecimal.
-func (c Config) Hash() string { return Job{Config: JSON(c)}.Hash() }
-
 // Beyond these no run fits a machine, and products of numbers could overflow.
 const (
 	widest = 1 << 14 // states, actions

@@ -47,9 +47,9 @@ func JSON(config any) []byte {
 	return b
 }
 
-// Hash returns the SHA-256 of the configuration in hexadecimal.
-func (j Job) Hash() string {
-	sum := sha256.Sum256(j.Config)
+// Hash returns the SHA-256 of a configuration's JSON in hexadecimal.
+func Hash(config []byte) string {
+	sum := sha256.Sum256(config)
 	return hex.EncodeToString(sum[:])
 }
 

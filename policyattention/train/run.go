@@ -132,7 +132,7 @@ func (j Job) result(dir string, s *state) (*Result, error) {
 		Weights: filepath.Join(dir, "weights.safetensors"), Snapshots: map[int]string{}, Losses: s.losses,
 		WallSeconds: s.wall, CPUSeconds: s.cpu, StepsPerSecond: float64(j.Steps) / s.wall, Stretches: s.stretches,
 	}
-	if err := j.checkWeights(r.Weights); err != nil {
+	if err := j.Check(r.Weights, j.Steps); err != nil {
 		// The state is the record; the weights are taken from it.
 		if err := j.saveWeights(r.Weights, *s); err != nil {
 			return nil, err
@@ -140,7 +140,7 @@ func (j Job) result(dir string, s *state) (*Result, error) {
 	}
 	for _, step := range j.Snapshots {
 		r.Snapshots[step] = snapshotPath(dir, step)
-		if err := j.checkWeights(r.Snapshots[step]); err != nil {
+		if err := j.Check(r.Snapshots[step], step); err != nil {
 			return nil, fmt.Errorf("%w: remove %s to train again", err, dir)
 		}
 	}

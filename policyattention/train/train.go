@@ -103,8 +103,3 @@ func (c Config) Seconds() float64 {
 
 // Kept are the steps before the last after which weights are kept.
 func (c Config) Kept() []int { return c.Snapshots }
-
-// Read returns the hash of the configuration that a file of weights is of, and the step.
-func (c Config) Read(path string) (hash string, step int, err error) {
-	return ReadHash[Config](path)
-}

@@ -64,9 +64,6 @@ func (c Config) Validate() error {
 // Network is the shape of the network.
 func (c Config) Network() transformer.Config { return Shape() }
 
-// Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
-func (c Config) Hash() string { return train.Job{Config: train.JSON(c)}.Hash() }
-
 // Job is the training run, for [train.Job.Run].
 func (c Config) Job() (train.Job, error) {
 	if err := c.Validate(); err != nil {
@@ -155,9 +152,4 @@ func (c Config) Budget() int { return c.Steps }
 func (c Config) Seconds() float64 {
 	const drawn, perToken = 1e-3, 4e-6
 	return drawn*float64(c.Problems) + perToken*float64(c.Steps*c.Batch*16)
-}
-
-// Read implements method.Training.
-func (c Config) Read(path string) (hash string, step int, err error) {
-	return train.ReadHash[Config](path)
 }

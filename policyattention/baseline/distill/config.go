@@ -15,7 +15,6 @@ import (
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
 )
 
@@ -122,6 +121,3 @@ func (c Config) Network() transformer.Config {
 
 // Budget returns the number of optimizer steps.
 func (c Config) Budget() int { return c.Steps }
-
-// Hash returns the SHA-256 of the configuration in hexadecimal.
-func (c Config) Hash() string { return train.Job{Config: train.JSON(c)}.Hash() }

@@ -6,29 +6,16 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/control"
 	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer/engine"
 )
 
-// open reads the network of a deployment. Its context has room for one round where it is cleared before each.
-func open(m *method.Models, d *method.InContext[Config]) (control.Controller, error) {
+// open reads the network of a deployment.
+func open(m *method.Models, d *method.InContext[Config]) (func(lives int) baseline.Reader, error) {
 	network, err := method.Load(m, method.Last(d.Training), train.LoadNetwork[Config])
-	return controller(network, d), err
-}
-
-// controller deploys a network, see [baseline.InContext].
-func controller(network *engine.Network[float32], d *method.InContext[Config]) baseline.InContext {
-	room := d.Training.Context
-	if d.Cleared {
-		room = d.Training.ShortContext().Context
-	}
-	return baseline.InContext{
-		Name: "distill", States: d.Training.States, Actions: d.Training.Actions, Root: d.Root,
-		Reader: func(lives int) baseline.Reader { return newReader(d.Training, network, lives, room) },
-	}
+	return func(lives int) baseline.Reader { return newReader(d.Training, network, lives, d.Cleared) }, err
 }
 
 // reader implements baseline.Reader.
@@ -39,10 +26,14 @@ type reader struct {
 	caches  []*engine.Cache[float32] // of what each life has shown, as many tokens of each
 }
 
-func newReader(c Config, network *engine.Network[float32], lives, room int) *reader {
-	r := &reader{Config: c, network: network, room: room}
+// newReader returns one that has read nothing. Its context has room for one round where it is cleared before each.
+func newReader(c Config, network *engine.Network[float32], lives int, cleared bool) *reader {
+	r := &reader{Config: c, network: network, room: c.Context}
+	if cleared {
+		r.room = c.ShortContext().Context
+	}
 	for range lives {
-		r.caches = append(r.caches, network.NewCache(room))
+		r.caches = append(r.caches, network.NewCache(r.room))
 	}
 	return r
 }

@@ -49,7 +49,8 @@ func model(t *testing.T, c Config) (*engine.Network[float32], []float32) {
 func live(t *testing.T, c Config, root uint64, cleared bool) baseline.InContext {
 	t.Helper()
 	network, _ := model(t, c)
-	return controller(network, &method.InContext[Config]{Training: c, Root: root, Cleared: cleared})
+	return baseline.InContext{Name: "distill", States: c.States, Actions: c.Actions, Root: root,
+		Reader: func(lives int) baseline.Reader { return newReader(c, network, lives, cleared) }}
 }
 
 func TestRecipes(t *testing.T) {
@@ -151,21 +152,16 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 	c := tiny()
 	network, params := model(t, c)
 	ps := problems(t, 2)
-	histories, chains := make([]*baseline.History, len(ps)), make([]*baseline.Chain, len(ps))
+	var chains []*baseline.Chain
 	for i, p := range ps {
-		histories[i], chains[i] = &baseline.History{}, baseline.NewChain(p.MDP, seed.New(1, "chain", i))
-		histories[i].See(nil, chains[i].State)
+		chains = append(chains, baseline.NewChain(p.MDP, seed.New(1, "chain", i)))
 	}
-	r := newReader(c, network, len(ps), c.Context)
-	a := baseline.Lives{Reader: r, Histories: histories}
+	r := newReader(c, network, len(ps), false)
+	a := baseline.NewLives(r, chains)
 	for round := range 4 {
 		testkit.Check(t, a.Begin())
 		for range baseline.Window {
-			rows := testkit.Must(a.Take(1))(t)
-			for i, chain := range chains {
-				step := chain.Step(chain.Choose(rows[i].RawRowView(0)))
-				histories[i].See(&step, step.Next)
-			}
+			testkit.Check(t, a.Act(nil))
 		}
 		// The context is what the cache holds, and the pending token.
 		if want := min(20*(round+1), 34+20); r.length() != want {
@@ -177,7 +173,7 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 			if !mat.Equal(policies[i], again[i]) {
 				t.Fatalf("round %d: asking again changes the answer", round)
 			}
-			pending := histories[i]
+			pending := a.Histories[i]
 			for s := range ps[i].MDP.States() {
 				h := baseline.History{Previous: slices.Clone(pending.Previous), Reward: slices.Clone(pending.Reward),
 					State: slices.Clone(pending.State)}
@@ -307,9 +303,7 @@ func TestTrainingLearnsResumesAndRepeats(t *testing.T) {
 	if !bytes.Equal(testkit.Must(os.ReadFile(whole.Weights))(t), testkit.Must(os.ReadFile(parts.Weights))(t)) {
 		t.Error("a run that was interrupted ends in other weights")
 	}
-	if hash, step, err := c.Read(whole.Weights); err != nil || hash != c.Hash() || step != c.Steps {
-		t.Errorf("the weights state step %d of %s, %v", step, hash, err)
-	}
+	testkit.Check(t, method.Last(c).Check(whole.Weights))
 	// An untrained network is close to uniform: log 3 = 1.10 at first.
 	if first := float64(whole.Losses[0]); first < 0.8 || first > 2.5 {
 		t.Errorf("first loss is %v", first)

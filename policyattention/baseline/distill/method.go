@@ -33,15 +33,14 @@ var Method = method.Method{
 		if err != nil {
 			return nil, err
 		}
-		s.Limits.Bound(&c.Histories, "histories")
-		s.Limits.Bound(&c.Length, "length")
-		s.Limits.Bound(&c.Context, "context")
-		s.Limits.Bound(&c.Batch, "batch")
-		s.Limits.Bound(&c.Steps, "steps")
-		s.Limits.Bound(&c.Width, "width")
-		s.Limits.Bound(&c.Hidden, "width")
-		d := method.InContext[Config]{Training: c, Root: s.Identity.Model, Cleared: cleared, Open: open}
-		return &deployment{d}, nil
+		s.Limits.Bound("histories", &c.Histories)
+		s.Limits.Bound("length", &c.Length)
+		s.Limits.Bound("context", &c.Context)
+		s.Limits.Bound("batch", &c.Batch)
+		s.Limits.Bound("steps", &c.Steps)
+		s.Limits.Bound("width", &c.Width, &c.Hidden)
+		return &deployment{method.InContext[Config]{Training: c, States: c.States, Actions: c.Actions,
+			Root: s.Identity.Model, Cleared: cleared, Open: open}}, nil
 	},
 }
 
@@ -105,11 +104,6 @@ func (c Config) Seconds() float64 {
 	perToken := train.SecondsPerToken*float64(c.Layers)/4 + perParameter*float64(c.Network().Size()) +
 		train.SecondsPerContext*float64(c.Context)
 	return tokens * perToken
-}
-
-// Read implements method.Training.
-func (c Config) Read(path string) (hash string, step int, err error) {
-	return train.ReadHash[Config](path)
 }
 
 // Source is the source algorithm by itself, tabular actor–critic, among the methods. What

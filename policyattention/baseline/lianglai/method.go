@@ -58,9 +58,9 @@ func deploy(s method.Setting) (method.Deployment, error) {
 
 // bounded returns the training within limits.
 func (t Config) bounded(l method.Limits) Config {
-	l.Bound(&t.MDPs, "mdps")
-	l.Bound(&t.Batch, "batch")
-	l.Bound(&t.Steps, "steps")
+	l.Bound("mdps", &t.MDPs)
+	l.Bound("batch", &t.Batch)
+	l.Bound("steps", &t.Steps)
 	return t
 }
 
@@ -126,10 +126,14 @@ func (t Config) Seconds() float64 {
 	return float64(t.Steps) * float64(t.Batch) * width * perWindow
 }
 
-// Read implements method.Training.
-func (t Config) Read(path string) (hash string, step int, err error) {
+// Check implements method.Alone: there are no weights but the last.
+func (t Config) Check(path string, step int) error {
 	stored, _, err := read(path)
-	return stored.Hash(), stored.Steps, err
+	if err == nil && (stored != t || step != t.Steps) {
+		err = fmt.Errorf("lianglai: %s holds step %d of configuration %.12s, want step %d of %.12s", path, stored.Steps,
+			method.Hash(stored), step, method.Hash(t))
+	}
+	return err
 }
 
 // Run implements method.Alone. It takes minutes, and interrupted starts again: the

@@ -29,9 +29,9 @@ type ImitationConfig struct {
 // qualify is the study of the block "qualification".
 func qualify(s method.Setting) (method.Study, error) {
 	i := ImitationConfig{Windows: 1000, MDPs: 8, Updates: 3000}
-	s.Limits.Bound(&i.Windows, "windows")
-	s.Limits.Bound(&i.MDPs, "held-out mdps")
-	s.Limits.Bound(&i.Updates, "updates")
+	s.Limits.Bound("windows", &i.Windows)
+	s.Limits.Bound("held-out mdps", &i.MDPs)
+	s.Limits.Bound("updates", &i.Updates)
 	i.Every = max(1, i.Updates/60)
 	var err error
 	switch s.Recipe {

@@ -12,7 +12,6 @@ import (
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
-	"icrl/policyattention/train"
 )
 
 // Config is the recipe that trains a block to imitate the analytic
@@ -91,9 +90,6 @@ func (t Config) Validate() error {
 	}
 	return nil
 }
-
-// Hash returns the SHA-256 of the recipe in JSON, in hexadecimal.
-func (t Config) Hash() string { return train.Job{Config: train.JSON(t)}.Hash() }
 
 // Budget returns the number of optimizer steps.
 func (t Config) Budget() int { return t.Steps }

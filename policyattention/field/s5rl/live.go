@@ -53,20 +53,10 @@ type reader struct {
 
 // reader returns one that has read nothing.
 func (c Config) reader(exec *Exec, params []float32, lives int, cleared bool) *reader {
-	zero := func() *tensors.Tensor {
-		return tensors.FromFlatDataAndDimensions(make([]float32, lives*c.State/2), lives, c.State/2)
-	}
 	return &reader{
 		Config: c, exec: exec, params: tensors.FromFlatDataAndDimensions(params, len(params)), lives: lives,
-		re: zero(), im: zero(), cleared: cleared,
-	}
-}
-
-// controller deploys a network, see [baseline.InContext].
-func (c Config) controller(exec *Exec, params []float32, root uint64, cleared bool) baseline.InContext {
-	return baseline.InContext{
-		Name: name, States: c.States, Actions: c.Actions, Root: root,
-		Reader: func(lives int) baseline.Reader { return c.reader(exec, params, lives, cleared) },
+		re: tensors.FromScalarAndDimensions(float32(0), lives, c.State/2), cleared: cleared,
+		im: tensors.FromScalarAndDimensions(float32(0), lives, c.State/2),
 	}
 }
 
@@ -78,59 +68,50 @@ func (r *reader) Begin() int {
 
 // Read implements baseline.Reader.
 func (r *reader) Read(k int, alternatives bool, token func(life, j int) baseline.Token) ([]*mat.Dense, error) {
-	p := make([]*mat.Dense, r.lives)
+	p, together := make([]*mat.Dense, r.lives), k // tokens of a life in one call
 	for i := range p {
 		p[i] = mat.NewDense(k, r.Actions, nil)
 	}
-	if !alternatives {
-		return p, r.read(p, 0, k, true, token)
+	if alternatives {
+		together = 1
 	}
-	for j := range k {
-		if err := r.read(p, j, 1, false, token); err != nil {
+	for from := 0; from < k; from += together {
+		inputs := []any{r.params}
+		for _, x := range arrays(func(i int) baseline.Token {
+			x := token(i%r.lives, from+i/r.lives)
+			if r.first && !alternatives && i < r.lives {
+				x.Previous = baseline.None
+			}
+			return x
+		}, together, r.lives) {
+			inputs = append(inputs, x)
+		}
+		out, err := r.exec.Call(append(inputs, r.re, r.im)...)
+		if err != nil {
+			return nil, fmt.Errorf("s5rl: %w", err)
+		}
+		said, err := train.Values[float32](out[:2]...)
+		if err != nil {
 			return nil, err
+		}
+		r.values = said[1]
+		for i := range together * r.lives {
+			row := p[i%r.lives].RawRowView(from + i/r.lives)
+			for a := range row {
+				row[a] = float64(said[0][i*len(row)+a])
+			}
+			pmd.Softmax(row)
+		}
+		if !alternatives {
+			r.first, r.re, out[2], r.im, out[3] = false, out[2], r.re, out[3], r.im
+		}
+		for _, x := range out {
+			if err := x.FinalizeAll(); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return p, nil
-}
-
-// read shows each life k tokens from the given one on, and fills in the distributions at them; with keep they are
-// remembered.
-func (r *reader) read(p []*mat.Dense, from, k int, keep bool, token func(life, j int) baseline.Token) error {
-	inputs := []any{r.params}
-	for _, x := range arrays(func(i int) baseline.Token {
-		x := token(i%r.lives, from+i/r.lives)
-		if r.first && keep && i < r.lives {
-			x.Previous = baseline.None
-		}
-		return x
-	}, k, r.lives) {
-		inputs = append(inputs, x)
-	}
-	out, err := r.exec.Call(append(inputs, r.re, r.im)...)
-	if err != nil {
-		return fmt.Errorf("s5rl: %w", err)
-	}
-	said, err := train.Values[float32](out[:2]...)
-	if err != nil {
-		return err
-	}
-	r.values = said[1]
-	for i := range k * r.lives {
-		row := p[i%r.lives].RawRowView(from + i/r.lives)
-		for a := range row {
-			row[a] = float64(said[0][i*len(row)+a])
-		}
-		pmd.Softmax(row)
-	}
-	if keep {
-		r.first, r.re, out[2], r.im, out[3] = false, out[2], r.re, out[3], r.im
-	}
-	for _, x := range out {
-		if err := x.FinalizeAll(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // rollouts are the lives of the network in training, as train.Rollouts. A rollout is a function of its number and of
@@ -161,36 +142,28 @@ func (r *rollouts) Collect(on compute.Backend, step int, params []float32) (err 
 	if err != nil {
 		return err
 	}
-	r.at, r.histories = step, nil
 	for _, x := range []*[]float32{&r.logp, &r.advantage, &r.target, &r.value} {
 		*x = make([]float32, r.Rows*r.Life)
 	}
 	chains := make([]*baseline.Chain, r.Rows)
 	for i, p := range problems {
 		chains[i] = baseline.NewChain(p.MDP, seed.New(r.Seed, "s5rl", "life", k, 0, i))
-		h := &baseline.History{}
-		h.See(nil, chains[i].State)
-		r.histories = append(r.histories, h)
 	}
 	reader := r.reader(r.exec, params, r.Rows, false)
-	lives := baseline.Lives{Reader: reader, Histories: r.histories}
-	for t := range r.Life + 1 {
-		p, err := lives.Take(1)
-		if err != nil {
+	lives := baseline.NewLives(reader, chains)
+	r.at, r.histories = step, lives.Histories
+	for t := range r.Life {
+		if err := lives.Act(func(i int, p float64) {
+			r.logp[i*r.Life+t], r.value[i*r.Life+t] = float32(math.Log(p)), reader.values[i]
+		}); err != nil {
 			return err
 		}
-		for i, chain := range chains {
-			if t == r.Life {
-				r.estimate(i, reader.values[i])
-				continue
-			}
-			at, a := i*r.Life+t, chain.Choose(p[i].RawRowView(0))
-			r.logp[at], r.value[at] = float32(math.Log(p[i].At(0, a))), reader.values[i]
-			made := chain.Step(a)
-			r.histories[i].See(&made, made.Next)
-		}
 	}
-	return nil
+	_, err = lives.Take(1)
+	for i, next := range reader.values {
+		r.estimate(i, next)
+	}
+	return err
 }
 
 // estimate fills in advantages and targets of the critic of a row's life, by generalized advantage estimation (arXiv
@@ -214,15 +187,16 @@ func (r *rollouts) Batch(step int) ([]*tensors.Tensor, error) {
 	order := seed.New(r.Seed, "s5rl", "order", step/r.Minibatches).Perm(r.Rows)[step%r.Minibatches*rows:][:rows]
 	all := arrays(func(i int) baseline.Token { return r.histories[order[i/length]].At(i % length) }, rows, length)
 	var action []int32
-	reals, advantage := make([][]float32, 4), make([]float64, rows*length)
+	var advantage []float64
+	reals := make([][]float32, 4)
 	for _, row := range order {
 		action = append(action, r.histories[row].Previous[1:]...)
 		for i, x := range [][]float32{r.logp, r.advantage, r.target, r.value} {
 			reals[i] = append(reals[i], x[row*length:][:length]...)
 		}
 	}
-	for i, x := range reals[1] {
-		advantage[i] = float64(x)
+	for _, x := range reals[1] {
+		advantage = append(advantage, float64(x))
 	}
 	mean, variance := stat.PopMeanVariance(advantage, nil)
 	for i, x := range advantage {

@@ -1,6 +1,8 @@
 package s5rl
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
@@ -35,20 +37,17 @@ func (c Config) parameters() (layout []transformer.Tensor, params []float32) {
 			params = append(params, float32(x))
 		}
 	}
-	several := func(layers []dense) {
-		for _, d := range layers {
-			w := baseline.OrthogonalMatrix(d.in, d.out, seed.New(c.Seed, "s5rl", "init", d.name))
-			w.Scale(d.gain, w)
-			add(d.name+".weight", w.RawMatrix().Data, d.in, d.out)
-			add(d.name+".bias", make([]float64, d.out), d.out)
-		}
-	}
 	encoder, actor, critic := c.layers()
-	several(encoder)
-	x := c.layer(seed.New(c.Seed, "s5rl", "init", "s5", 0))
-	add("s5.0", x, len(x))
-	several(actor)
-	several(critic)
+	for i, d := range slices.Concat(encoder, actor, critic) {
+		if i == len(encoder) {
+			x := c.layer(seed.New(c.Seed, "s5rl", "init", "s5", 0))
+			add("s5.0", x, len(x))
+		}
+		w := baseline.OrthogonalMatrix(d.in, d.out, seed.New(c.Seed, "s5rl", "init", d.name))
+		w.Scale(d.gain, w)
+		add(d.name+".weight", w.RawMatrix().Data, d.in, d.out)
+		add(d.name+".bias", make([]float64, d.out), d.out)
+	}
 	return layout, params
 }
 

@@ -74,9 +74,6 @@ func diagonalize(n int) (lambda []complex128, v [][]complex128) {
 func (c Config) layer(rng *rand.Rand) []float64 {
 	const minStep, maxStep = .001, .1
 	lambda, v := diagonalize(c.State / c.Blocks)
-	normal := func(n int, deviation float64) []float64 {
-		return baseline.NormalMatrix(1, n, deviation, rng).RawRowView(0)
-	}
 	h, p, size := c.Width, c.State/2, len(v[0])
 	parts := make([][]float64, len(c.shapes())) // see shapes
 	for j := range p {
@@ -84,8 +81,8 @@ func (c Config) layer(rng *rand.Rand) []float64 {
 		parts[0], parts[1] = append(parts[0], real(x)), append(parts[1], imag(x))
 		parts[2] = append(parts[2], math.Log(minStep)+rng.Float64()*math.Log(maxStep/minStep))
 	}
-	b := normal(c.State*h, 1)
-	for j := range p { // in block j/len(v)
+	b := baseline.Normal(c.State*h, 1, rng)
+	for j := range p { // in block j/len(v, rng)
 		for k := range h {
 			sum := 0i
 			for i, x := range v[j%len(v)] {
@@ -95,7 +92,7 @@ func (c Config) layer(rng *rand.Rand) []float64 {
 		}
 	}
 	for range h {
-		row := normal(2*c.State, 1/math.Sqrt(float64(c.State)))
+		row := baseline.Normal(2*c.State, 1/math.Sqrt(float64(c.State)), rng)
 		for j := range p {
 			sum := 0i
 			for i, x := range v[j%len(v)] {
@@ -105,10 +102,10 @@ func (c Config) layer(rng *rand.Rand) []float64 {
 			parts[5], parts[6] = append(parts[5], c.Out*real(sum)), append(parts[6], c.Out*imag(sum))
 		}
 	}
-	parts[7] = normal(h, 1)
+	parts[7] = baseline.Normal(h, 1, rng)
 	floats.Scale(c.Skip, parts[7])
 	for _, w := range []int{8, 10} {
-		parts[w], parts[w+1] = normal(h*h, 1), make([]float64, h)
+		parts[w], parts[w+1] = baseline.Normal(h*h, 1, rng), make([]float64, h)
 		for i := range parts[w] {
 			parts[w][i] /= math.Sqrt(float64(h))
 		}
@@ -151,10 +148,8 @@ func scan(decay number, keep *Node, b number) number {
 			return Concatenate([]*Node{slice(b, 0, s), Add(Mul(kept, before), slice(b, s, length))}, 0)
 		}
 		b = number{join(b.re, before.re), join(b.im, before.im)}
-		if 2*s < length {
-			keep = Concatenate([]*Node{slice(keep, 0, s), Mul(kept, slice(keep, 0, length-s))}, 0)
-			decay = decay.times(decay)
-		}
+		keep = Concatenate([]*Node{slice(keep, 0, s), Mul(kept, slice(keep, 0, length-s))}, 0)
+		decay = decay.times(decay)
 	}
 	return b
 }

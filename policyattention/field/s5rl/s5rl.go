@@ -7,16 +7,15 @@
 // At a step the network sees which pair of state and action came before and the reward of that
 // pair (zeros at the first step of a life), the state now, and a flag at the first step, which
 // also clears the layers' state. It writes logits and a value for every state, of which the state
-// now picks its own. The source shows the action and the reward each by itself, and has one row of
-// outputs: that a reward is a pair's, and which of those remembered is the state's, then has to be
-// found out, which takes longer than there is time for here.
+// now picks its own.
 package s5rl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
-	"icrl/policyattention/control"
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
@@ -61,40 +60,16 @@ const name = "s5rl"
 // up what a life shows, while of 32 pairs all but a few turn around within some steps.
 const block = 4
 
-// CPU is a budget for a core of a CPU. What it changes of the source (run_popgym.py):
-//
-//	                    source                      here
-//	encoder             two layers, leaky ReLU      one linear layer
-//	units               128, 256, heads of 128      64 everywhere
-//	S5 layers           4 of state 256              1 of state 8S, 2S HiPPO matrices of 4
-//	first C and D       N(0, 1)-like                C 20 times as large, D = 0
-//	outputs             logits, a value             a row of logits and a value for each state, of
-//	                                                which the state now picks its own
-//	a rollout           64 rows of 1,024 steps      32 rows of 800, a life each
-//	between rollouts    states are carried over     none: a rollout depends on the weights alone
-//	steps in all        15 million                  4.1 million
-//	updates             30 epochs of 8 minibatches  2 of 8
-//	γ and λ             .99 and 1                   .5 and .5
-//	end of a life       worth 0                     worth the critic's value, since problems go on
-//	entropy             0                           .05
-//	rate                5e-5, constant              4e-3, falling with a cosine to 0
-//	input               action and reward           pair of state and action and twice the reward in
-//	                                                its place; one-hots less their means
-//
-// It keeps the S5 layer, the other initial parameters, the clipping of .2, the critic's weight of 1,
-// advantages normalized by minibatch, the norm of .5 and Adam's ε of 1e-5.
-//
-// How it was chosen, with every trial and what it cost, is in docs/field.md.
+// CPU is the recipe for a core of a CPU; docs/field.md lists what it changes of the source's (run_popgym.py), and says
+// how it was chosen.
 func CPU(seed uint64, states int) Config {
-	c := Config{
+	return Config{
 		Method: name, Seed: seed, States: states, Actions: mdp.Actions,
 		Width: 64, State: 8 * states, Blocks: 8 * states / block, Layers: 1, Hidden: 64,
 		Steps: 2_560, Rows: 32, Lives: 1, Life: 800, Epochs: 2, Minibatches: 8,
 		Gamma: .5, Lambda: .5, Ratio: .2, Entropy: .05, Value: 1, Scale: 2, Out: 20, Skip: 0, Norm: .5,
-		Optimizer: transformer.AdamW{LearningRate: 4e-3, Beta1: .9, Beta2: .999, Epsilon: 1e-5},
+		Optimizer: transformer.AdamW{LearningRate: 4e-3, Beta1: .9, Beta2: .999, Epsilon: 1e-5, Cosine: 2_560},
 	}
-	c.Optimizer.Cosine = c.Steps
-	return c
 }
 
 // Every implements train.Rollouts: how many steps are made with a rollout.
@@ -103,6 +78,7 @@ func (c Config) Every() int { return c.Epochs * c.Minibatches }
 // Validate reports the first field that makes no sense.
 func (c Config) Validate() error {
 	bad := func(format string, args ...any) error { return fmt.Errorf("s5rl: "+format, args...) }
+	numbers := []float64{c.Ratio, c.Entropy, c.Value, c.Norm, c.Scale, c.Out, c.Skip}
 	switch {
 	case c.Method != name:
 		return bad("method is %q, want %q", c.Method, name)
@@ -120,12 +96,8 @@ func (c Config) Validate() error {
 			c.Steps, c.Rows, c.Every(), c.Minibatches)
 	case !(c.Gamma >= 0 && c.Gamma < 1 && c.Lambda >= 0 && c.Lambda <= 1):
 		return bad("γ = %v and λ = %v, want numbers in [0, 1), and in [0, 1]", c.Gamma, c.Lambda)
-	}
-	for _, x := range []float64{c.Ratio, c.Entropy, c.Value, c.Norm, c.Scale, c.Out, c.Skip} {
-		if !(x >= 0 && x < 1e6) {
-			return bad("ratio %v, entropy %v, value %v, norm %v, scale %v, out %v and skip %v, want finite numbers ≥ 0",
-				c.Ratio, c.Entropy, c.Value, c.Norm, c.Scale, c.Out, c.Skip)
-		}
+	case slices.ContainsFunc(numbers, func(x float64) bool { return !(x >= 0 && x < 1e6) }):
+		return bad("ratio, entropy, value, norm, scale, out and skip are %v, want finite numbers ≥ 0", numbers)
 	}
 	return c.Optimizer.Validate()
 }
@@ -146,20 +118,19 @@ var Method = method.Method{
 		}
 		c := CPU(s.Identity.Model, s.States)
 		c.Actions = s.Actions
-		s.Limits.Bound(&c.Steps, "steps")
-		s.Limits.Bound(&c.Rows, "rows")
-		s.Limits.Bound(&c.Life, "life")
-		for _, n := range []*int{&c.Width, &c.State, &c.Hidden} {
-			s.Limits.Bound(n, "width")
-		}
+		s.Limits.Bound("steps", &c.Steps)
+		s.Limits.Bound("rows", &c.Rows)
+		s.Limits.Bound("life", &c.Life)
+		s.Limits.Bound("width", &c.Width, &c.State, &c.Hidden)
 		c.Blocks = min(c.Blocks, c.State/block)
 		c.Optimizer.Cosine = c.Steps
-		return &method.InContext[Config]{Training: c, Root: s.Identity.Model, Cleared: cleared, Open: open}, nil
+		return &method.InContext[Config]{Training: c, States: c.States, Actions: c.Actions, Root: s.Identity.Model,
+			Cleared: cleared, Open: open}, nil
 	},
 }
 
 // open compiles the network, once for all weights of a shape, and reads those of a deployment.
-func open(m *method.Models, d *method.InContext[Config]) (control.Controller, error) {
+func open(m *method.Models, d *method.InContext[Config]) (func(lives int) baseline.Reader, error) {
 	program := d.Training
 	program.Seed = 0
 	exec, err := method.Compile(m, program, program.compile)
@@ -170,7 +141,7 @@ func open(m *method.Models, d *method.InContext[Config]) (control.Controller, er
 		_, _, params, err := train.ReadParams(path, Config.Layout)
 		return params, err
 	})
-	return d.Training.controller(exec, params, d.Root, d.Cleared), err
+	return func(lives int) baseline.Reader { return program.reader(exec, params, lives, d.Cleared) }, err
 }
 
 // Key implements method.Training.
@@ -178,9 +149,6 @@ func (c Config) Key() string { return name }
 
 // Name implements method.Training.
 func (c Config) Name() string { return fmt.Sprintf("%s-S%d-%d", name, c.States, c.Seed) }
-
-// Hash implements method.Training.
-func (c Config) Hash() string { return train.Job{Config: train.JSON(c)}.Hash() }
 
 // Budget implements method.Training.
 func (c Config) Budget() int { return c.Steps }
@@ -190,12 +158,6 @@ func (c Config) Seconds() float64 {
 	const perParameter = 4.5e-10 // and step of a life, forwards and back
 	steps := float64(c.Steps/c.Every()*c.Rows*c.Life) * (float64(c.Epochs) + .5)
 	return perParameter * float64(len(c.Init())) * steps
-}
-
-// Read implements method.Training.
-func (c Config) Read(path string) (hash string, step int, err error) {
-	stored, step, _, err := train.ReadParams(path, Config.Layout)
-	return stored.Hash(), step, err
 }
 
 // Job implements method.Shared.

@@ -35,7 +35,7 @@ func (n Network) scale() float64 {
 func (n Network) Train(ctx context.Context, on compute.Backend) ([]float64, error) {
 	rows := 2*n.D + 1
 	deviation := .1 / math.Sqrt(float64(rows))
-	params := baseline.NormalMatrix(1, 2*rows*rows+1, deviation, seed.New(n.Seed, "wang", "weights")).RawRowView(0)
+	params := baseline.Normal(2*rows*rows+1, deviation, seed.New(n.Seed, "wang", "weights"))
 	params[len(params)-1] = 1
 	return n.Recipe.Train(ctx, on, n, params)
 }

@@ -26,7 +26,7 @@ func network(d, length int, a Attention) Network {
 func TestGraphAgreesWithPlainGo(t *testing.T) {
 	for _, a := range []Attention{Linear, OverKeys, OverQueries} {
 		n := network(2, 5, a)
-		params := baseline.NormalMatrix(1, 51, .25, seed.New(3)).RawRowView(0)
+		params := baseline.Normal(51, .25, seed.New(3))
 		c := normal(n.D, n.N, .9, seed.New(4))
 		z := testkit.Must(c.Prompt(0))(t)
 		spec, w := Spec{Algorithm: TD0, D: n.D, N: n.N, Alpha: params[len(params)-1]}, make([]float64, n.D)
@@ -59,7 +59,7 @@ func TestLikenessOfTD(t *testing.T) {
 		if floats.Distance(got, want, math.Inf(1)) > 1e-12 || got[8] == 0 {
 			t.Errorf("%v, want %v", got, want)
 		}
-		params = baseline.NormalMatrix(1, len(params), .2, seed.New(3)).RawRowView(0)
+		params = baseline.Normal(len(params), .2, seed.New(3))
 		if got := testkit.Must(n.measure(params, 3))(t); got[5] > .9 || got[6] < 1e-3 {
 			t.Errorf("random weights are like TD(0): %v", got)
 		}

@@ -18,7 +18,7 @@ import (
 func normal(d, n int, gamma float64, rng *rand.Rand) *Context {
 	return &Context{
 		Phi: baseline.NormalMatrix(d, n, 1, rng), Next: baseline.NormalMatrix(d, n, gamma, rng),
-		R: baseline.NormalMatrix(1, n, 1, rng).RawRowView(0), Query: baseline.NormalMatrix(1, d, 1, rng).RawRowView(0),
+		R: baseline.Normal(n, 1, rng), Query: baseline.Normal(d, 1, rng),
 	}
 }
 

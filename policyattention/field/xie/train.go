@@ -23,7 +23,7 @@ type Network struct{ baseline.Recipe }
 
 // Train returns the parameters [d² + 5] after training: they start from N(0, .1²), the algorithm from α = τ = 1.
 func (n Network) Train(ctx context.Context, on compute.Backend) ([]float64, error) {
-	params := baseline.NormalMatrix(1, n.D*n.D+5, .1, seed.New(n.Seed, "xie", "weights")).RawRowView(0)
+	params := baseline.Normal(n.D*n.D+5, .1, seed.New(n.Seed, "xie", "weights"))
 	params[n.D*n.D+3], params[n.D*n.D+4] = 1, 1
 	return n.Recipe.Train(ctx, on, n, params)
 }

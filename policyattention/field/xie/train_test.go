@@ -27,7 +27,7 @@ func tiny(oneHot bool) Network {
 func TestGraphAgreesWithPlainGo(t *testing.T) {
 	for _, oneHot := range []bool{false, true} {
 		n := tiny(oneHot)
-		params := baseline.NormalMatrix(1, n.D*n.D+5, .7, seed.New(5)).RawRowView(0)
+		params := baseline.Normal(n.D*n.D+5, .7, seed.New(5))
 		p, features, err := n.Process(0)
 		testkit.Check(t, err)
 		walk := p.Walk(seed.New(1), n.N+1)
@@ -68,7 +68,7 @@ func TestLikenessOfTheAlgorithm(t *testing.T) {
 		t.Errorf("other weights: %v", got)
 	}
 	hot, a := tiny(true), mat.NewDense(5, 5, nil)
-	shift := baseline.NormalMatrix(1, 5, 1, seed.New(1)).RawRowView(0)
+	shift := baseline.Normal(5, 1, seed.New(1))
 	for i := range 5 {
 		a.SetRow(i, shift)
 		a.Set(i, i, a.At(i, i)+1.5)

@@ -36,7 +36,7 @@ func (s Spec) off(t *testing.T, layer *Layer, c *Context, v, next []float64) flo
 func TestEachLayerIsAStep(t *testing.T) {
 	for _, form := range []Form{TwoHeads, OneHead} {
 		rng := seed.New(1)
-		c := &Context{baseline.NormalMatrix(3, 101, 1, rng), baseline.NormalMatrix(1, 100, 1, rng).RawRowView(0)}
+		c := &Context{baseline.NormalMatrix(3, 101, 1, rng), baseline.Normal(100, 1, rng)}
 		right := Spec{Form: form, D: 3, N: 100, Gamma: .9, Alpha: 1, W: baseline.NormalMatrix(3, 3, .6, rng)}
 		layer, v := testkit.Must(right.Layer())(t), make([]float64, 101)
 		z := testkit.Must(right.Prompt(c, v))(t)

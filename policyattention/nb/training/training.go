@@ -27,7 +27,7 @@ func Run(c train.Config, folder string) *train.Model {
 		text := fmt.Sprintf(format, args...)
 		screen.HTML(text, text)
 	}
-	folder = filepath.Join(folder, c.Hash()[:8])
+	folder = filepath.Join(folder, train.Hash(train.JSON(c))[:8])
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)).Round(time.Second) }
 	status("About %v of one core. The training step is being compiled.", seconds(c.Seconds()))
 	step := 0
