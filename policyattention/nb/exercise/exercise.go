@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
@@ -38,44 +39,51 @@ func row(rng *rand.Rand, a int, scale float64) (pi, q []float64) {
 
 func near(x, y float64) bool { return math.Abs(x-y) <= 1e-9*(1+math.Abs(y)) }
 
-// rows compares a row, or one number, with the wanted one.
-func rows(name string, got, want []float64) error {
-	if len(got) != len(want) {
-		return fmt.Errorf("%s has %d entries, want %d", name, len(got), len(want))
-	}
-	for a := range want {
-		if !near(got[a], want[a]) && len(want) == 1 {
-			return fmt.Errorf("%s came out as %.4f, want %.4f", name, got[0], want[0])
-		} else if !near(got[a], want[a]) {
-			return fmt.Errorf("%s is %.4f, want %.4f", name, got, want)
+// differ returns an error where what is got is not what is wanted, but for the rounding of a number or a row.
+func differ(asked string, got, want any) error {
+	format := "%s came out as %v, want %v"
+	switch want := want.(type) {
+	case float64:
+		if near(got.(float64), want) {
+			return nil
+		}
+		format = "%s came out as %.4f, want %.4f"
+	case []float64:
+		if row := got.([]float64); len(row) != len(want) {
+			return fmt.Errorf("%s has %d entries, want %d", asked, len(row), len(want))
+		} else if floats.EqualFunc(row, want, near) {
+			return nil
+		}
+		format = "%s is %.4f, want %.4f"
+	default:
+		if fmt.Sprint(got) == fmt.Sprint(want) {
+			return nil
 		}
 	}
-	return nil
+	return fmt.Errorf(format, asked, got, want)
 }
 
-// each asks n questions, each with the row or the number that is got and that is wanted.
-func each(name string, n int, ask func(rng *rand.Rand, i int) (asked string, got, want []float64)) error {
+// each asks n questions, each with what is got and what is wanted.
+func each[T any](name string, n int, ask func(rng *rand.Rand, i int) (asked string, got, want T)) error {
 	rng := stream(name)
 	for i := range n {
-		if err := rows(ask(rng, i)); err != nil {
+		asked, got, want := ask(rng, i)
+		if err := differ(asked, got, want); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// one is a number as a row.
-func one(x float64) []float64 { return []float64{x} }
-
 // Mean checks a mean of integers.
 func Mean(f func(x []int) float64) error {
-	return each("mean", 7, func(rng *rand.Rand, i int) (string, []float64, []float64) {
+	return each("mean", 7, func(rng *rand.Rand, i int) (string, float64, float64) {
 		x, sum := make([]int, i+1), 0
 		for i := range x {
 			x[i] = rng.IntN(10)
 			sum += x[i]
 		}
-		return fmt.Sprintf("the mean of %d", x), one(f(x)), one(float64(sum) / float64(len(x)))
+		return fmt.Sprintf("the mean of %d", x), f(x), float64(sum) / float64(len(x))
 	})
 }
 
@@ -118,14 +126,14 @@ func Best(f func(q []float64) (int, error)) error {
 
 // KL checks the divergence of two rows, of which the first has zeros.
 func KL(f func(p, q []float64) float64) error {
-	return each("kl", 20, func(rng *rand.Rand, i int) (string, []float64, []float64) {
+	return each("kl", 20, func(rng *rand.Rand, i int) (string, float64, float64) {
 		p, _ := row(rng, 4, 1)
 		q, _ := row(rng, 4, 1)
 		if i%2 == 1 {
 			p = []float64{p[0] / (p[0] + p[1]), p[1] / (p[0] + p[1]), 0, 0}
 		}
 		got := f(slices.Clone(p), slices.Clone(q))
-		return fmt.Sprintf("the divergence for p = %.3f, q = %.3f", p, q), one(got), one(pmd.KL(p, q))
+		return fmt.Sprintf("the divergence for p = %.3f, q = %.3f", p, q), got, pmd.KL(p, q)
 	})
 }
 
@@ -146,42 +154,34 @@ func Step(f func(pi, q []float64, eta float64) []float64) error {
 // Crossing checks the round of PMD after which the better of two actions, which leads by gap in every
 // round, has more than half of the mass.
 func Crossing(f func(mass, gap, eta float64) int) error {
-	rng := stream("crossing")
-	for range 20 {
+	return each("crossing", 20, func(rng *rand.Rand, _ int) (string, int, int) {
 		mass, gap, eta := math.Pow(10, -.5-4*rng.Float64()), .5+rng.Float64(), .4+rng.Float64()
 		want, p := 0, mat.NewDense(1, 2, []float64{mass, 1 - mass})
 		for ; p.At(0, 0) <= .5; want++ {
 			p = must(pmd.Step(p, mat.NewDense(1, 2, []float64{gap, 0}), eta))
 		}
-		if got := f(mass, gap, eta); got != want {
-			return fmt.Errorf("from mass %.2g, with a gap of %.3f and η = %.3f, it came out as %d, want %d", mass,
-				gap, eta, got, want)
-		}
-	}
-	return nil
+		asked := fmt.Sprintf("from mass %.2g, with a gap of %.3f and η = %.3f, it", mass, gap, eta)
+		return asked, f(mass, gap, eta), want
+	})
 }
 
 // Parameters checks how many weights the learned network has.
 func Parameters(f func(states, actions, layers, width, hidden int) int) error {
-	for _, x := range []struct{ states, actions, layers, width, hidden, want int }{
-		{4, 3, 1, 64, 128, 34_369}, {8, 3, 4, 64, 128, 135_041}, {5, 2, 2, 32, 80, 19_617},
-	} {
-		if got := f(x.states, x.actions, x.layers, x.width, x.hidden); got != x.want {
-			return fmt.Errorf("for S = %d, A = %d, %d layers of width %d with %d hidden units: %d came out, want %d",
-				x.states, x.actions, x.layers, x.width, x.hidden, got, x.want)
-		}
-	}
-	return nil
+	return each("parameters", 3, func(_ *rand.Rand, i int) (string, int, int) {
+		x := [][]int{{4, 3, 1, 64, 128}, {8, 3, 4, 64, 128}, {5, 2, 2, 32, 80}}[i]
+		asked := fmt.Sprintf("for S = %d, A = %d, %d layers of width %d with %d hidden units it", x[0], x[1], x[2], x[3], x[4])
+		return asked, f(x[0], x[1], x[2], x[3], x[4]), []int{34_369, 135_041, 19_617}[i]
+	})
 }
 
 // Minimum checks the least proximal loss of a row, that of its PMD row.
 func Minimum(f func(pi, q []float64, eta float64) float64) error {
-	return each("minimum", 20, func(rng *rand.Rand, _ int) (string, []float64, []float64) {
+	return each("minimum", 20, func(rng *rand.Rand, _ int) (string, float64, float64) {
 		pi, q := row(rng, 4, 10)
 		p, v := matrix([][]float64{pi}), matrix([][]float64{q})
 		want := pmd.ProximalLoss(must(pmd.Step(p, v, .8)), p, v, .8)
 		return fmt.Sprintf("the least loss for π = %.3f, Q = %.3f, η = 0.8, that of PMD's row,", pi, q),
-			one(f(slices.Clone(pi), slices.Clone(q), .8)), one(want)
+			f(slices.Clone(pi), slices.Clone(q), .8), want
 	})
 }
 
@@ -208,8 +208,7 @@ func Gradient(f func(z, logPi, etaQ []float64) []float64) error {
 
 // Behind checks which problems end more than .05 behind.
 func Behind(f func(learned, exact []float64) []int) error {
-	rng := stream("behind")
-	for range 10 {
+	return each("behind", 10, func(rng *rand.Rand, _ int) (string, []int, []int) {
 		learned, exact, want := make([]float64, 6), make([]float64, 6), []int(nil)
 		for i := range learned {
 			exact[i] = rng.Float64()
@@ -218,25 +217,18 @@ func Behind(f func(learned, exact []float64) []int) error {
 				want = append(want, i)
 			}
 		}
-		if got := f(learned, exact); !slices.Equal(got, want) {
-			return fmt.Errorf("for losses %.3f and %.3f the list came out as %d, want %d", learned, exact, got, want)
-		}
-	}
-	return nil
+		return fmt.Sprintf("for losses %.3f and %.3f the list", learned, exact), f(learned, exact), want
+	})
 }
 
 // LocksUp checks whether an actor that drops what PMD leaves below floor loses the better of two actions.
 func LocksUp(f func(mass, gap, eta, floor float64) bool) error {
-	rng := stream("locks-up")
-	for range 40 {
+	return each("locks-up", 40, func(rng *rand.Rand, _ int) (string, bool, bool) {
 		mass, gap, eta, floor := .4*rng.Float64(), .5+rng.Float64(), .8, .02+.4*rng.Float64()
 		p := must(pmd.Step(mat.NewDense(1, 2, []float64{mass, 1 - mass}), mat.NewDense(1, 2, []float64{gap, 0}), eta))
-		if got, want := f(mass, gap, eta, floor), p.At(0, 0) < floor; got != want {
-			return fmt.Errorf("from mass %.4f, with a gap of %.3f and η = %g, PMD's first row has %.4f; with a floor "+
-				"of %.4f it came out as %t", mass, gap, eta, p.At(0, 0), floor, got)
-		}
-	}
-	return nil
+		return fmt.Sprintf("from mass %.4f, with a gap of %.3f and η = %g, PMD's first row has %.4f; with a floor of %.4f it",
+			mass, gap, eta, p.At(0, 0), floor), f(mass, gap, eta, floor), p.At(0, 0) < floor
+	})
 }
 
 // Packets checks the number of transitions a pair that keeps the sampling error of equation (7) below
@@ -330,16 +322,16 @@ func Lookup(f func(q [][]float64, next, action int, tau float64) float64) error 
 
 // Ratio checks the summary of a trained run: the ratio of median losses.
 func Ratio(f func(learned, exact []float64) float64) error {
-	return each("ratio", 6, func(rng *rand.Rand, i int) (string, []float64, []float64) {
+	return each("ratio", 6, func(rng *rand.Rand, i int) (string, float64, float64) {
 		x, y := mdp.RandomPolicy(rng, 1, i+3).RawRowView(0), mdp.RandomPolicy(rng, 1, i+3).RawRowView(0)
 		got := f(slices.Clone(x), slices.Clone(y))
-		return fmt.Sprintf("the ratio for losses %.2f and %.2f", x, y), one(got), one(stats.Median(x) / stats.Median(y))
+		return fmt.Sprintf("the ratio for losses %.2f and %.2f", x, y), got, stats.Median(x) / stats.Median(y)
 	})
 }
 
 // Paired checks the median over runs of the median difference over problems.
 func Paired(f func(learned [][]float64, exact []float64) float64) error {
-	return each("paired", 10, func(rng *rand.Rand, _ int) (string, []float64, []float64) {
+	return each("paired", 10, func(rng *rand.Rand, _ int) (string, float64, float64) {
 		exact, _ := row(rng, 5, 1)
 		var learned [][]float64
 		var medians []float64
@@ -352,14 +344,14 @@ func Paired(f func(learned [][]float64, exact []float64) float64) error {
 			learned, medians = append(learned, run), append(medians, stats.Median(difference))
 		}
 		got, want := f(mdp.ToRows(matrix(learned)), slices.Clone(exact)), stats.Median(medians)
-		return fmt.Sprintf("the difference for losses %.2f and %.2f", learned, exact), one(got), one(want)
+		return fmt.Sprintf("the difference for losses %.2f and %.2f", learned, exact), got, want
 	})
 }
 
 // Holm checks how many of some p-values Holm's method keeps at a level.
 func Holm(f func(p []float64, level float64) int) error {
-	return each("holm", 40, func(rng *rand.Rand, _ int) (string, []float64, []float64) {
-		p, want := make([]float64, 6), 0.0
+	return each("holm", 40, func(rng *rand.Rand, _ int) (string, int, int) {
+		p, want := make([]float64, 6), 0
 		for i := range p {
 			p[i] = math.Pow(rng.Float64(), 6)
 		}
@@ -369,14 +361,14 @@ func Holm(f func(p []float64, level float64) int) error {
 			}
 		}
 		got := f(slices.Clone(p), .05)
-		return fmt.Sprintf("how many of %.4f it keeps at the level .05", p), one(float64(got)), one(want)
+		return fmt.Sprintf("how many of %.4f it keeps at the level .05", p), got, want
 	})
 }
 
 // Advantage checks the temporal-difference error of one sampled transition, from which
 // an actor–critic learns: r + γ Q(s',a') − Q(s,a).
 func Advantage(f func(q [][]float64, s, a int, r float64, next, action int, gamma float64) float64) error {
-	return each("advantage", 20, func(rng *rand.Rand, _ int) (string, []float64, []float64) {
+	return each("advantage", 20, func(rng *rand.Rand, _ int) (string, float64, float64) {
 		var q [][]float64
 		for range 3 {
 			_, values := row(rng, 2, 1)
@@ -384,7 +376,7 @@ func Advantage(f func(q [][]float64, s, a int, r float64, next, action int, gamm
 		}
 		s, a, next, action, r := rng.IntN(3), rng.IntN(2), rng.IntN(3), rng.IntN(2), rng.Float64()
 		return fmt.Sprintf("the error for Q = %.2f and the transition (s, a, r, s', a') = (%d, %d, %.2f, %d, %d)", q, s,
-			a, r, next, action), one(f(q, s, a, r, next, action, .9)), one(r + .9*q[next][action] - q[s][a])
+			a, r, next, action), f(q, s, a, r, next, action, .9), r + .9*q[next][action] - q[s][a]
 	})
 }
 
@@ -415,18 +407,12 @@ func Frequencies(f func(seen [][3]int, s, a, states int) []float64) error {
 // Corridor checks a row of transitions of a corridor whose moves (left, stay, right) fail with
 // probability slip.
 func Corridor(f func(s, a, states int, slip float64) []float64) error {
-	for s := range 4 {
-		for a := range 3 {
-			want := make([]float64, 4)
-			want[s] = .2
-			want[min(max(s+a-1, 0), 3)] += .8
-			if err := rows(fmt.Sprintf("the row of s = %d, a = %d of 4 states, slip 0.2", s, a), f(s, a, 4, .2),
-				want); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return each("corridor", 12, func(_ *rand.Rand, i int) (string, []float64, []float64) {
+		s, a, want := i/3, i%3, make([]float64, 4)
+		want[s] = .2
+		want[min(max(s+a-1, 0), 3)] += .8
+		return fmt.Sprintf("the row of s = %d, a = %d of 4 states, slip 0.2", s, a), f(s, a, 4, .2), want
+	})
 }
 
 // Mixed checks an update of a row mixed with the uniform row, equation (10).
@@ -496,19 +482,12 @@ func LockUp(f func(pi, q []float64, eta float64) []float64) error {
 // xWalk − pModel; the part of the update rule is the mean of the differences between the
 // methods, that of information the mean of those between walk and model.
 func TwoWay(f func(xWalk, xModel, pWalk, pModel float64) (update, information float64)) error {
-	rng := stream("two-way")
-	for range 10 {
+	return each("two-way", 10, func(rng *rand.Rand, _ int) (string, []float64, []float64) {
 		_, x := row(rng, 4, 1)
 		update, information := f(x[0], x[1], x[2], x[3])
-		if !near(update+information, x[0]-x[3]) {
-			return fmt.Errorf("for the losses %.2f the parts %.3f and %.3f add up to %.3f, the lead is %.3f", x, update,
-				information, update+information, x[0]-x[3])
-		}
-		if want := (x[0] - x[2] + x[1] - x[3]) / 2; !near(update, want) {
-			return fmt.Errorf("for the losses %.2f the part of the update rule came out as %.3f", x, update)
-		}
-	}
-	return nil
+		return fmt.Sprintf("the row of both parts for the losses %.2f", x), []float64{update, information},
+			[]float64{(x[0] - x[2] + x[1] - x[3]) / 2, (x[0] - x[1] + x[2] - x[3]) / 2}
+	})
 }
 
 // matrix returns a matrix with these rows.
