@@ -169,8 +169,8 @@ func bundle(entry string) (string, error) {
 	return string(result.OutputFiles[0].Contents), nil
 }
 
-// compile returns the engine, built with a tag, compressed. Functions are inlined only where the loops are that
-// take the time, and the runtime is built without its garbage collector and allocator of many special
+// compile returns the engine, built with a tag, compressed. Functions are inlined in package numeric only, which most
+// is called, and the runtime is built without its garbage collector and allocator of many special
 // cases: together that is a tenth of what is transferred, and costs no time that can be measured.
 func compile(root, tag string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "site")
@@ -180,7 +180,7 @@ func compile(root, tag string) ([]byte, error) {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "engine.wasm")
 	command := exec.Command("go", "build", "-trimpath", "-tags="+tag, "-ldflags=-s -w", "-gcflags=all=-l",
-		"-gcflags=icrl/policyattention/decoder/network=", "-gcflags=icrl/internal/numeric=", "-o", path, "./wasm")
+		"-gcflags=icrl/internal/numeric=", "-o", path, "./wasm")
 	command.Dir = root
 	command.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0",
 		"GOEXPERIMENT=nogreenteagc,nosizespecializedmalloc")
@@ -224,7 +224,7 @@ func pack(out, path string, whole bool) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("site: %s: %w", path, err)
 	}
-	if _, err := anymdp.Plain(f); err != nil {
+	if _, err := anymdp.NewNetwork(safetensors.Floats(f)); err != nil {
 		return "", fmt.Errorf("site: %s does not hold an actor for any MDP: %w", path, err)
 	}
 	l := learned{File: "learned.js", SHA256: fmt.Sprintf("%x", sha256.Sum256(b))}

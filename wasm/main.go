@@ -217,27 +217,13 @@ func round(args []js.Value) (any, error) {
 // "start", which changes π₀ and begins the run anew.
 func edit(args []js.Value) (any, error) {
 	x := args[1]
-	kind, s, a := x.Get("kind").String(), x.Get("s").Int(), x.Get("a").Int()
-	change := engine.Edit{S: s, A: a, T: x.Get("t").Int(), Value: x.Get("value").Float()}
-	switch kind {
-	case "reward":
-	case "place":
-		change.Place = true
-	case "transition":
-		change.Transition = true
-	case "tile":
-		tile := x.Get("tile").String()
-		if len(tile) != 1 {
-			return nil, fmt.Errorf("an edit makes a place of the map %q", tile)
-		}
-		change.Tile = tile[0]
-	case "start":
-		if err := run.SetStart(s, a, x.Get("value").Float()); err != nil {
+	change := engine.Edit{Kind: x.Get("kind").String(), S: x.Get("s").Int(), A: x.Get("a").Int(), T: x.Get("t").Int(),
+		Value: x.Get("value").Float(), Tile: x.Get("tile").String()}
+	if change.Kind == "start" {
+		if err := run.SetStart(change.S, change.A, change.Value); err != nil {
 			return nil, err
 		}
 		return phaseOf(0), nil
-	default:
-		return nil, fmt.Errorf("an edit of kind %q", kind)
 	}
 	if err := run.Apply(args[0].Int(), change); err != nil {
 		return nil, err

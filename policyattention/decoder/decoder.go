@@ -2,8 +2,10 @@
 // softmax Transformer with hand-made weights that runs one round of policy
 // mirror descent in context, actor, environment and one-step critic, with
 // printed error bounds (Section 3 of the paper), and its compilation to a
-// network with layer normalization (Section 4). Package network holds the attention
-// network itself.
+// network with layer normalization (Section 4).
+//
+// The attention network itself is in network.go, its textbook pass in trace.go, and in pass.go a fast one with a
+// key–value cache that leaves out what cannot reach a readout.
 //
 // A decoder is made in three steps, none of which sees an MDP: Caps declares
 // what inputs will be like, Certify computes margins and bounds, New writes the
@@ -21,12 +23,10 @@ package decoder
 import (
 	"fmt"
 	"math"
-	"sync"
 
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
-	"icrl/policyattention/decoder/network"
 	"icrl/policyattention/mdp"
 )
 
@@ -65,13 +65,12 @@ type Decoder struct {
 	*Certificate
 	Layout  *Layout
 	Legend  Legend
-	Policy  *network.Readout // from an actor query to a row of π̂_{k+1} [A]
-	Value   *network.Readout // from a critic query to Q_{k+1}(s,a) [1]
-	Carrier *Carrier         // how payloads enter a normalized network; nil otherwise
+	Policy  *Readout // from an actor query to a row of π̂_{k+1} [A]
+	Value   *Readout // from a critic query to Q_{k+1}(s,a) [1]
+	Carrier *Carrier // how payloads enter a normalized network; nil otherwise
 
-	network               *network.Network // of traces; calls run actor and critic, compiled from it
-	actor, critic         *network.Program
-	actorPool, criticPool sync.Pool // of *network.Pass
+	network       *Network // of traces; calls run actor and critic, compiled from it
+	actor, critic *program
 }
 
 // New returns the decoder of Theorem 1 for the caps. It returns an error that names
@@ -88,23 +87,20 @@ func New(caps Caps) (*Decoder, error) {
 }
 
 // Network returns the network, to read: its weights are changed by Edit.
-func (d *Decoder) Network() *network.Network { return d.network }
+func (d *Decoder) Network() *Network { return d.network }
 
 // Edit changes weights, for traces and calls alike, while neither runs. The certificate and the legend stay
 // those of the weights before. It returns an error that names a weight that is not finite.
-func (d *Decoder) Edit(change func(n *network.Network)) error {
+func (d *Decoder) Edit(change func(n *Network)) error {
 	change(d.network)
 	return d.compile()
 }
 
 // compile prepares the passes; it must follow every change of a weight.
 func (d *Decoder) compile() (err error) {
-	if d.actor, err = d.network.Compile(d.Policy); err != nil {
-		return err
+	if d.actor, err = d.network.compile(d.Policy); err == nil {
+		d.critic, err = d.network.compile(d.Value)
 	}
-	d.critic, err = d.network.Compile(d.Value)
-	d.actorPool = sync.Pool{New: func() any { return d.actor.Start() }}
-	d.criticPool = sync.Pool{New: func() any { return d.critic.Start() }}
 	return err
 }
 
@@ -115,14 +111,13 @@ func (d *Decoder) Improve(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 	if err := d.checkActor(pi, q, eta); err != nil {
 		return nil, err
 	}
-	pass := d.actorPool.Get().(*network.Pass)
-	defer d.actorPool.Put(pass)
-	pass.Reset()
+	pass := d.actor.start()
+	defer d.actor.passes.Put(pass)
 	t := d.tokens()
-	t.memories(pi, q, func(x []float64) { pass.Push(x) })
+	t.memories(pi, q, pass.push)
 	next, s := mat.NewDense(d.States, d.Actions, nil), 0
 	t.actorQueries(eta, func(x []float64) {
-		pass.Read(next.RawRowView(s), x)
+		pass.read(next.RawRowView(s), x)
 		leave(next.RawRowView(s), q.RawRowView(s))
 		s++
 	})
@@ -155,18 +150,17 @@ func (d *Decoder) Backup(pi, q *mat.Dense, packets []Packet) (*mat.Dense, error)
 	if err := d.checkCritic(pi, q, packets); err != nil {
 		return nil, err
 	}
-	pass := d.criticPool.Get().(*network.Pass)
-	defer d.criticPool.Put(pass)
-	pass.Reset()
+	pass := d.critic.start()
+	defer d.critic.passes.Put(pass)
 	t := d.tokens()
-	t.memories(pi, q, func(x []float64) { pass.Push(x) })
-	t.packets(packets, func(x []float64) { pass.Push(x) })
+	t.memories(pi, q, pass.push)
+	t.packets(packets, pass.push)
 	next := mat.NewDense(d.States, d.Actions, nil)
 	for i, v := range q.RawMatrix().Data {
 		if into := next.RawMatrix().Data[i : i+1]; missing(v) {
 			into[0] = v
 		} else {
-			t.criticQuery(i, func(x []float64) { pass.Read(into, x) })
+			t.criticQuery(i, func(x []float64) { pass.read(into, x) })
 		}
 	}
 	return next, nil
@@ -185,12 +179,6 @@ func (d *Decoder) tokens() *tokens {
 		t.token = make([]float64, d.network.Width)
 	}
 	return t
-}
-
-// entry is one coordinate of a token.
-type entry struct {
-	at    int
-	value float64
 }
 
 // emit calls f with the token of the given entries and of the constant.

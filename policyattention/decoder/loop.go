@@ -60,27 +60,16 @@ func (d *Decoder) CheckEnvironment(env *mdp.MDP) error {
 }
 
 // Actor is the decoder's actor for the common harness.
-type Actor struct{ Decoder *Decoder }
-
-// Act implements control.Actor.
-func (a Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
-	return control.ActorFunc(func(c control.Context) (*mat.Dense, error) {
-		return a.Decoder.Improve(c.Pi, c.Q, c.Eta)
-	}).Act(batch)
+func (d *Decoder) Actor() control.Actor {
+	return control.ActorFunc(func(c control.Context) (*mat.Dense, error) { return d.Improve(c.Pi, c.Q, c.Eta) })
 }
 
 // Critic is the decoder's critic for the common harness.
-type Critic struct {
-	Decoder *Decoder
-	Source  PacketSource
-}
-
-// Evaluate implements control.Critic.
-func (c Critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
-	return control.CriticFunc(func(x control.Context) (*mat.Dense, error) {
-		q, _, err := c.Decoder.evaluate(x, c.Source)
+func (d *Decoder) Critic(source PacketSource) control.Critic {
+	return control.CriticFunc(func(c control.Context) (*mat.Dense, error) {
+		q, _, err := d.evaluate(c, source)
 		return q, err
-	}).Evaluate(batch)
+	})
 }
 
 // evaluate asks the environment for packets and makes a critic call.
@@ -109,7 +98,7 @@ func (d *Decoder) evaluate(c control.Context, source PacketSource) (*mat.Dense, 
 
 // Controller returns the closed loop of the decoder's actor and critic.
 func (d *Decoder) Controller(eta float64, source PacketSource) control.Loop {
-	return control.Loop{Actor: Actor{d}, Critic: Critic{d, source}, Eta: eta}
+	return control.Loop{Actor: d.Actor(), Critic: d.Critic(source), Eta: eta}
 }
 
 // Runner steps one problem through the loop. To what a control.Runner measures it

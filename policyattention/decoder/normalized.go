@@ -3,18 +3,16 @@ package decoder
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/control"
-	"icrl/policyattention/decoder/network"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 )
-
-// LayerNormEpsilon is the usual ε_LN.
-const LayerNormEpsilon = 1e-5
 
 // Carrier embeds payloads x [d] into tokens y = C·c + J·x [d+2] on which layer
 // normalization with gain H/√(d+2) acts as x ↦ ρx, ρ = (1+‖x‖²/H²)^{−1/2}
@@ -34,10 +32,10 @@ type Carrier struct {
 // column 1 is c, the rest is J.
 func NewCarrier(width int, h float64) (*Carrier, error) {
 	n := width + 2
-	c2 := float64(h*h) - float64(float64(n)*LayerNormEpsilon)
+	c2 := float64(h*h) - float64(float64(n)*numeric.LayerNormEpsilon)
 	if !(h > 0) || !(c2 > 0) || math.IsInf(c2, 1) {
 		return nil, fmt.Errorf("decoder: carrier scale H is %v, want H² finite and above %g", h,
-			float64(n)*LayerNormEpsilon)
+			float64(n)*numeric.LayerNormEpsilon)
 	}
 	one := 1 / math.Sqrt(float64(n))
 	v, norm := make([]float64, n), 0.0
@@ -63,6 +61,13 @@ func NewCarrier(width int, h float64) (*Carrier, error) {
 		}
 	}
 	return c, nil
+}
+
+// norm returns the layer normalization with gain H/√(d+2).
+func (c *Carrier) norm() *LayerNorm {
+	n := len(c.U)
+	gain := slices.Repeat([]float64{c.H / math.Sqrt(float64(n))}, n)
+	return &LayerNorm{Gain: gain, Epsilon: numeric.LayerNormEpsilon}
 }
 
 // embed stores the token of a payload in dst.
@@ -163,11 +168,7 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	}
 	d.Policy.W, d.Value.W = times(d.Policy.W, carrier.J.T()), times(d.Value.W, carrier.J.T())
 	d.network.Width += 2
-	gain := make([]float64, d.network.Width)
-	for i := range gain {
-		gain[i] = h / math.Sqrt(float64(len(gain)))
-	}
-	norm := &network.LayerNorm{Gain: gain, Epsilon: LayerNormEpsilon}
+	norm := carrier.norm()
 	for b := range d.network.Blocks {
 		d.network.Blocks[b].AttentionNorm, d.network.Blocks[b].MapNorm = norm, norm
 	}
@@ -211,31 +212,21 @@ func times(x, y mat.Matrix) *mat.Dense {
 	return z
 }
 
-// normalized returns Jᵀ LN(C·c + J·x) [d] for a payload x [d].
-func (c *Carrier) normalized(payload []float64) []float64 {
-	n := len(c.U)
-	y, gain, z := make([]float64, n), make([]float64, n), make([]float64, len(payload))
-	for i := range gain {
-		gain[i] = c.H / math.Sqrt(float64(n))
-	}
-	c.embed(y, payload)
-	(&network.LayerNorm{Gain: gain, Epsilon: LayerNormEpsilon}).Apply(y, y)
-	for j := range z {
-		for i, v := range y {
-			z[j] += float64(v * c.J.At(i, j))
-		}
-	}
-	return z
-}
-
 // Rho returns the factor ρ by which the norm of H scales a payload, measured by
 // embedding it, applying the norm and projecting the result on the payload.
 // The payload must not be zero.
 func (c *Carrier) Rho(payload []float64) float64 {
+	y := make([]float64, len(c.U))
+	c.embed(y, payload)
+	c.norm().apply(y, y)
 	inner, square := 0.0, 0.0
-	for j, z := range c.normalized(payload) {
-		inner += float64(z * payload[j])
-		square += float64(payload[j] * payload[j])
+	for j, x := range payload {
+		z := 0.0
+		for i, v := range y {
+			z += float64(v * c.J.At(i, j))
+		}
+		inner += float64(z * x)
+		square += float64(x * x)
 	}
 	return inner / square
 }

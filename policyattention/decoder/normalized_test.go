@@ -9,7 +9,6 @@ import (
 
 	"icrl/internal/testkit"
 	"icrl/policyattention/control"
-	"icrl/policyattention/decoder/network"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
@@ -48,10 +47,6 @@ func TestCarrier(t *testing.T) {
 		}
 	}
 	rng := seed.New(13, "carrier")
-	norm := &network.LayerNorm{Gain: make([]float64, width+2), Epsilon: LayerNormEpsilon}
-	for i := range norm.Gain {
-		norm.Gain[i] = h / math.Sqrt(width+2)
-	}
 	for range 50 {
 		x, square := make([]float64, width), 0.
 		for i := range x {
@@ -60,7 +55,7 @@ func TestCarrier(t *testing.T) {
 		}
 		y := make([]float64, width+2)
 		c.embed(y, x)
-		norm.Apply(y, y)
+		c.norm().apply(y, y)
 		rho := 1 / math.Sqrt(1+square/(h*h))
 		for j := range x {
 			z := 0.

@@ -10,7 +10,6 @@ import (
 
 	"icrl/internal/testkit"
 	"icrl/policyattention/control"
-	"icrl/policyattention/decoder/network"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
@@ -205,7 +204,7 @@ func TestRefusedEnvironments(t *testing.T) {
 		{"round 0: mdp: ", env, bad, 0, source},
 	} {
 		x := control.Context{MDP: c.env, Pi: c.pi, Q: mat.NewDense(2, 2, nil), Eta: .5, Round: c.round}
-		_, err := Critic{plain, c.source}.Evaluate([]control.Context{x})
+		_, err := plain.Critic(c.source).Evaluate([]control.Context{x})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("want an error naming %q, got %v", c.want, err)
 		}
@@ -246,18 +245,19 @@ func mustDraw(t *testing.T, states int) mdp.Problem {
 }
 
 func TestCompileRefuses(t *testing.T) {
-	for name, spoil := range map[string]func(d *Decoder){
-		"readout policy has NaN in row 1, column 3": func(d *Decoder) { d.Policy.W.Set(1, 3, math.NaN()) },
-		"readout policy has +Inf in row 0":          func(d *Decoder) { d.Policy.Bias[0] = math.Inf(1) },
-		"gain 2 is NaN":                             func(d *Decoder) { d.network.Norm.Gain[2] = math.NaN() },
+	for want, spoil := range map[string]func(d *Decoder){
+		"policy.w[1,3] is NaN":     func(d *Decoder) { d.Policy.W.Set(1, 3, math.NaN()) },
+		"policy.bias[0,0] is +Inf": func(d *Decoder) { d.Policy.Bias[0] = math.Inf(1) },
+		"norm.gain[0,2] is NaN":    func(d *Decoder) { d.network.Norm.Gain[2] = math.NaN() },
+		"norm.gain is missing":     func(d *Decoder) { d.network.Norm.Gain = nil },
+		"policy.w is [2,":          func(d *Decoder) { d.Policy.Bias = []float64{0} },
 		"block.0.head.0.q[0,0] is NaN": func(d *Decoder) {
-			d.network.Blocks[0].Heads[0].Q.Set(0, 0,
-				math.NaN())
+			d.network.Blocks[0].Heads[0].Q.Set(0, 0, math.NaN())
 		},
 	} {
 		d := testkit.Must(NewNormalized(refuseCaps, 1e3))(t)
-		if err := d.Edit(func(*network.Network) { spoil(d) }); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("error %v, want one with %q", err, name)
+		if err := d.Edit(func(*Network) { spoil(d) }); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 }
@@ -269,7 +269,7 @@ func TestEdit(t *testing.T) {
 	q := testkit.Must(problem.MDP.PolicyValue(problem.Pi0))(t)
 	row := func() float64 { return testkit.Must(d.Improve(problem.Pi0, q, d.EtaMax))(t).At(0, 0) }
 	before := row()
-	if err := d.Edit(func(n *network.Network) {
+	if err := d.Edit(func(n *Network) {
 		n.Blocks[0].Heads[0].K.Set(d.Layout.SlotY.Offset, d.Layout.LogPolicy.Offset, 0)
 	}); err != nil {
 		t.Fatal(err)

@@ -2,19 +2,71 @@ package decoder
 
 import (
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/decoder/network"
+	"icrl/internal/numeric"
 )
 
-// Call is a traced actor or critic call with names for its tokens.
+// Call is an actor or critic call with every intermediate result and names for its N tokens. It is computed
+// by the textbook definition with dense matrices, apart from the pass of Improve and Backup, which it
+// agrees with up to the rounding of sums taken in another order; so looking
+// costs the normal path nothing, and each can check the other.
 type Call struct {
-	*network.Trace
 	Names    []string    // [N]: "memory (s=2,a=1)"
 	Payloads [][]float64 // [N][6S+6A+14], the tokens before a carrier embeds them
+	Tokens   [][]float64 // [N][Width]
+	Blocks   []BlockTrace
+	Output   [][]float64 // [N][Width], after the final norm
 	Reads    []int       // the tokens whose output is read: the queries
 	Results  [][]float64 // what is read there: rows of the policy, or single values
+}
+
+// BlockTrace is what happened in one block.
+type BlockTrace struct {
+	Heads    []HeadTrace
+	Attended [][]float64 // [N][Width], tokens with the heads' outputs added
+	Pre      [][]float64 // [N][hidden], before the ReLU; nil without ReLU map
+	Post     [][]float64 // [N][hidden], after it
+	Output   [][]float64 // [N][Width], tokens leaving the block
+}
+
+// HeadTrace is what happened in one head. Scores and weights, which take a
+// number for each pair of tokens, are computed a row at a time when asked for.
+type HeadTrace struct {
+	Name    string
+	Query   [][]float64 // [N][HeadDim]
+	Key     [][]float64 // [N][HeadDim]
+	Value   [][]float64 // [N][HeadDim]
+	Mixed   [][]float64 // [N][HeadDim], attention-weighted means of values
+	Written [][]float64 // [N][Width], O times Mixed
+}
+
+// Scores returns the scores of tokens 0…i under the query of token i.
+func (h *HeadTrace) Scores(i int) []float64 {
+	row := make([]float64, i+1)
+	for j := range row {
+		row[j] = numeric.Dot(h.Query[i], h.Key[j])
+	}
+	return row
+}
+
+// Weights returns the attention weights of tokens 0…i for token i.
+func (h *HeadTrace) Weights(i int) []float64 {
+	row := h.Scores(i)
+	top, total := math.Inf(-1), 0.0
+	for _, z := range row {
+		top = math.Max(top, z)
+	}
+	for j, z := range row {
+		row[j] = numeric.Exp(z - top)
+		total += row[j]
+	}
+	for j := range row {
+		row[j] /= total
+	}
+	return row
 }
 
 // TraceActor returns the trace of the actor call Improve(pi, q, eta).
@@ -22,7 +74,7 @@ func (d *Decoder) TraceActor(pi, q *mat.Dense, eta float64) (*Call, error) {
 	if err := d.checkActor(pi, q, eta); err != nil {
 		return nil, err
 	}
-	t, c := d.tokens(), &Call{Trace: &network.Trace{}}
+	t, c := d.tokens(), &Call{}
 	t.memories(pi, q, c.collect(t, d.pairName("memory")))
 	c.reads(d.States)
 	t.actorQueries(eta, c.collect(t, func(i int) string { return fmt.Sprintf("actor query (s=%d)", i) }))
@@ -34,7 +86,7 @@ func (d *Decoder) TraceCritic(pi, q *mat.Dense, packets []Packet) (*Call, error)
 	if err := d.checkCritic(pi, q, packets); err != nil {
 		return nil, err
 	}
-	t, c := d.tokens(), &Call{Trace: &network.Trace{}}
+	t, c := d.tokens(), &Call{}
 	t.memories(pi, q, c.collect(t, d.pairName("memory")))
 	t.packets(packets, c.collect(t, func(i int) string {
 		p := packets[i]
@@ -58,11 +110,15 @@ func (d *Decoder) Attention(pi, q *mat.Dense, eta float64, s int) ([]float64, er
 	if s < 0 || s >= d.States {
 		return nil, fmt.Errorf("decoder: state %d of %d", s, d.States)
 	}
-	t, c := d.tokens(), &Call{Trace: &network.Trace{}}
+	t, c := d.tokens(), &Call{}
 	nameless := func(int) string { return "" }
 	t.memories(pi, q, c.collect(t, nameless))
 	t.actorQueries(eta, c.collect(t, nameless))
-	return d.network.AttentionRow(c.Tokens[:d.States*d.Actions+s+1], 0), nil
+	last, block := d.States*d.Actions+s, d.network.Blocks[0]
+	u := normAll(block.AttentionNorm, c.Tokens[:last+1])
+	h := HeadTrace{Query: make([][]float64, last+1), Key: apply(block.Heads[0].K, u)}
+	h.Query[last] = apply(block.Heads[0].Q, u[last:])[0]
+	return h.Weights(last), nil
 }
 
 func (d *Decoder) pairName(role string) func(int) string {
@@ -87,12 +143,94 @@ func (c *Call) reads(n int) {
 	}
 }
 
-func (c *Call) run(n *network.Network, r *network.Readout) (err error) {
-	if c.Trace, err = n.Trace(c.Tokens); err != nil {
+func (c *Call) run(n *Network, r *Readout) (err error) {
+	if c.Blocks, c.Output, err = n.trace(c.Tokens); err != nil {
 		return err
 	}
 	for _, i := range c.Reads {
 		c.Results = append(c.Results, r.Of(c.Output[i]))
 	}
 	return nil
+}
+
+// trace passes tokens [N][Width] through the network and returns everything. It takes time quadratic in N.
+func (n *Network) trace(tokens [][]float64) (blocks []BlockTrace, output [][]float64, err error) {
+	if err := n.validate(); err != nil {
+		return nil, nil, err
+	}
+	x := tokens
+	for _, block := range n.Blocks {
+		var bt BlockTrace
+		u := normAll(block.AttentionNorm, x)
+		bt.Attended = each(x, func(x []float64) []float64 { return append([]float64(nil), x...) })
+		for _, head := range block.Heads {
+			h := HeadTrace{Name: head.Name, Query: apply(head.Q, u), Key: apply(head.K, u), Value: apply(head.V, u)}
+			for i := range u {
+				mixed := make([]float64, n.HeadDim)
+				for j, w := range h.Weights(i) {
+					for k, v := range h.Value[j] {
+						mixed[k] += float64(w * v)
+					}
+				}
+				h.Mixed = append(h.Mixed, mixed)
+			}
+			h.Written = apply(head.O, h.Mixed)
+			addAll(bt.Attended, h.Written)
+			bt.Heads = append(bt.Heads, h)
+		}
+		bt.Output = bt.Attended
+		if block.W1 != nil {
+			bt.Pre = apply(block.W1, normAll(block.MapNorm, bt.Attended))
+			bt.Post = each(bt.Pre, func(x []float64) []float64 {
+				y := make([]float64, len(x))
+				for i, v := range x {
+					y[i] = math.Max(0, v)
+				}
+				return y
+			})
+			bt.Output = apply(block.W2, bt.Post)
+			addAll(bt.Output, bt.Attended)
+		}
+		x = bt.Output
+		blocks = append(blocks, bt)
+	}
+	return blocks, normAll(n.Norm, x), nil
+}
+
+// each returns f of every row.
+func each(rows [][]float64, f func([]float64) []float64) [][]float64 {
+	out := make([][]float64, len(rows))
+	for i, x := range rows {
+		out[i] = f(x)
+	}
+	return out
+}
+
+func apply(m *mat.Dense, rows [][]float64) [][]float64 {
+	return each(rows, func(x []float64) []float64 {
+		y := make([]float64, m.RawMatrix().Rows)
+		for i := range y {
+			y[i] = numeric.Dot(m.RawRowView(i), x)
+		}
+		return y
+	})
+}
+
+func normAll(l *LayerNorm, rows [][]float64) [][]float64 {
+	if l == nil {
+		return rows
+	}
+	return each(rows, func(x []float64) []float64 {
+		y := make([]float64, len(x))
+		l.apply(y, x)
+		return y
+	})
+}
+
+func addAll(dst, rows [][]float64) {
+	for i, x := range rows {
+		for j, v := range x {
+			dst[i][j] += v
+		}
+	}
 }

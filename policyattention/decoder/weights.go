@@ -2,7 +2,6 @@ package decoder
 
 import (
 	"fmt"
-	"icrl/policyattention/decoder/network"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -38,13 +37,13 @@ var Hidden = []Field{
 //
 // Block 1, head 1 is idle: the paper counts two heads in each block, and
 // nothing is left to do.
-func build(c *Certificate, l *Layout) (*network.Network, Legend) {
+func build(c *Certificate, l *Layout) (*Network, Legend) {
 	d, dh := l.Width(), l.HeadDim()
-	n := &network.Network{Width: d, HeadDim: dh}
+	n := &Network{Width: d, HeadDim: dh}
 	for range 2 {
-		b := network.Block{}
+		b := Block{}
 		for range 2 {
-			b.Heads = append(b.Heads, network.Head{
+			b.Heads = append(b.Heads, Head{
 				Q: mat.NewDense(dh, d, nil), K: mat.NewDense(dh, d, nil),
 				V: mat.NewDense(dh, d, nil), O: mat.NewDense(d, dh, nil),
 			})
@@ -67,7 +66,7 @@ func build(c *Certificate, l *Layout) (*network.Network, Legend) {
 
 // writer writes weights into the matrices of a network, and the legend of them.
 type writer struct {
-	network *network.Network
+	network *Network
 	matrix  map[string]*mat.Dense
 	prefix  string // of the names of the matrices at hand
 	legend  Legend
@@ -151,14 +150,14 @@ func (w *writer) predecessor(c *Certificate, l *Layout) {
 
 // readouts returns the affine maps from an actor query to the returned row of
 // the policy, mixed with φ/A, and from a critic query to the new value.
-func readouts(c *Certificate, l *Layout) (policy, value *network.Readout) {
-	policy = &network.Readout{Name: "policy", W: mat.NewDense(c.Actions, l.Width(), nil),
+func readouts(c *Certificate, l *Layout) (policy, value *Readout) {
+	policy = &Readout{Name: "policy", W: mat.NewDense(c.Actions, l.Width(), nil),
 		Bias: make([]float64, c.Actions)}
 	for a := range c.Actions {
 		policy.W.Set(a, l.PolicyAction.Offset+a, 1-c.Phi)
 		policy.Bias[a] = c.Phi / float64(c.Actions)
 	}
-	value = &network.Readout{Name: "value", W: mat.NewDense(1, l.Width(), nil), Bias: make([]float64, 1)}
+	value = &Readout{Name: "value", W: mat.NewDense(1, l.Width(), nil), Bias: make([]float64, 1)}
 	value.W.Set(0, l.Average.Offset, 1)
 	return policy, value
 }

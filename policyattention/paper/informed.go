@@ -163,10 +163,9 @@ func byDecoder(c method.Case) (control.Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	actor, eta, start := decoder.Actor{Decoder: d}, min(c.Values[0], decoderMost), method.StartOf(c.Values[1])
+	eta, start := min(c.Values[0], decoderMost), method.StartOf(c.Values[1])
 	if c.Information == method.ByModel {
-		critic := decoder.Critic{Decoder: d, Source: decoder.Weighted()}
-		return begun{control.Loop{Actor: actor, Critic: critic, Eta: eta}, start}, nil
+		return begun{d.Controller(eta, decoder.Weighted()), start}, nil
 	}
 	generative := baseline.Generative{N: c.N, Root: c.Root}
 	drawn := func(env *mdp.MDP, pi *mat.Dense, _, problem, round int) (all []decoder.Packet) {
@@ -178,6 +177,5 @@ func byDecoder(c method.Case) (control.Controller, error) {
 		}
 		return all
 	}
-	critic := decoder.Critic{Decoder: d, Source: decoder.PacketSource{Packets: drawn}}
-	return begun{baseline.Improved(critic, actor, eta), start}, nil
+	return begun{baseline.Improved(d.Critic(decoder.PacketSource{Packets: drawn}), d.Actor(), eta), start}, nil
 }

@@ -55,15 +55,14 @@ type Settings struct {
 // Alpha is the probability with which the sampling bound may fail in a run.
 const Alpha = 0.05
 
-// Edit is a change of the problem. Reward edits set r(s,a) = Value; transition
-// edits set P(t|s,a) = Value and rescale the row's other probabilities to the
-// rest (equally, where they were all zero). Place edits set r(s,·) = Value, and
-// Tile edits make place s of a map something else.
+// Edit is a change of the problem. One of kind "reward" sets r(s,a) = Value; "transition"
+// sets P(t|s,a) = Value and rescales the row's other probabilities to the
+// rest (equally, where they were all zero); "place" sets r(s,·) = Value, and
+// "tile" makes place s of a map the one that Tile is.
 type Edit struct {
-	Transition, Place bool
-	Tile              byte // 0 for the other kinds of edits
-	S, A, T           int
-	Value             float64
+	Kind, Tile string
+	S, A, T    int
+	Value      float64
 }
 
 // Engine runs the controllers. Round k of a controller is its step from
@@ -112,12 +111,11 @@ func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 	}
 	var grid *Grid
 	if problem == nil {
-		grid = s.Grid()
 		p, err := s.Problem()
 		if err != nil {
 			return nil, err
 		}
-		problem = &p
+		problem, grid = &p, s.Grid()
 	}
 	states, actions := problem.MDP.R.Dims()
 	if states > MaxStates || actions > MaxActions || actions < 2 {
@@ -388,7 +386,7 @@ func (e *Engine) Apply(k int, edit Edit) error {
 
 // apply returns the edited map, nil without a map, and the edited MDP.
 func (d Edit) apply(g *Grid, m *mdp.MDP) (*Grid, *mdp.MDP, error) {
-	if d.Tile != 0 {
+	if d.Kind == "tile" {
 		return g.set(m, d.S, d.Tile)
 	}
 	states, actions := m.R.Dims()
@@ -397,20 +395,21 @@ func (d Edit) apply(g *Grid, m *mdp.MDP) (*Grid, *mdp.MDP, error) {
 			"%d actions", d.S, d.A, d.T, states, actions)
 	}
 	p, r := m.DenseP(), mat.DenseCopyOf(m.R)
-	switch {
-	case d.Place:
+	switch d.Kind {
+	case "place":
 		for a := range actions {
 			r.Set(d.S, a, d.Value)
 		}
-	case !d.Transition:
+	case "reward":
 		r.Set(d.S, d.A, d.Value)
-	case !(d.Value >= 0 && d.Value <= 1):
-		return nil, nil, fmt.Errorf("P(s'=%d|s=%d,a=%d) = %v, want a probability", d.T, d.S, d.A, d.Value)
-	case states == 1 && d.Value != 1:
-		return nil, nil, fmt.Errorf("P(s'=0|s=0,a=%d) = %v, but a problem of one state has no other successor", d.A,
-			d.Value)
-	default:
+	case "transition":
+		if !(d.Value >= 0 && d.Value <= 1) || states == 1 && d.Value != 1 {
+			return nil, nil, fmt.Errorf("P(s'=%d|s=%d,a=%d) = %v, want a probability, and 1 in a problem of one state", d.T,
+				d.S, d.A, d.Value)
+		}
 		rescale(p.RawRowView(d.S*actions+d.A), d.T, d.Value)
+	default:
+		return nil, nil, fmt.Errorf("an edit of kind %q", d.Kind)
 	}
 	env, err := mdp.New(m.Gamma, p, r)
 	return g, env, err

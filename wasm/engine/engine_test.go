@@ -73,8 +73,8 @@ func TestBounds(t *testing.T) {
 		e := start(t, s)
 		for k := range s.Rounds {
 			if k == 5 {
-				for _, edit := range []Edit{{S: 0, A: 1, Value: 0.75},
-					{Transition: true, S: 0, A: 0, T: 0, Value: 0.3}} {
+				for _, edit := range []Edit{{Kind: "reward", S: 0, A: 1, Value: 0.75},
+					{Kind: "transition", S: 0, A: 0, T: 0, Value: 0.3}} {
 					if err := e.Apply(k, edit); preset != LockUp && err != nil {
 						t.Fatal(preset, err)
 					}
@@ -102,18 +102,19 @@ func TestBounds(t *testing.T) {
 // TestApply edits the past: what was computed before stays, the rest is the same
 // as if the edit had been made on the way and the controllers had come after it, and refused edits change nothing.
 func TestApply(t *testing.T) {
-	edit := Edit{S: 2, A: 1, Value: -0.5}
+	edit := Edit{Kind: "reward", S: 2, A: 1, Value: -0.5}
 	late, early := start(t, settings()), start(t, settings())
 	for _, name := range []string{Decoder, Exact} {
 		testkit.Must(late.Round(name, 20))(t)
 	}
-	testkit.Check(t, late.Apply(15, Edit{S: 0, A: 0, Value: 1}))
+	testkit.Check(t, late.Apply(15, Edit{Kind: "reward", S: 0, A: 0, Value: 1}))
 	for _, e := range []*Engine{late, early} {
 		testkit.Check(t, e.Apply(7, edit))
 	}
 	for _, bad := range []Edit{
-		{S: 8, Value: 0}, {S: 0, A: -1}, {Value: math.NaN()}, {Value: 1e9},
-		{Transition: true, Value: 1.5}, {Transition: true, Value: math.NaN()}, {Transition: true, T: 99},
+		{}, {Kind: "reward", S: 8}, {Kind: "reward", A: -1}, {Kind: "reward", Value: math.NaN()},
+		{Kind: "reward", Value: 1e9},
+		{Kind: "transition", Value: 1.5}, {Kind: "transition", Value: math.NaN()}, {Kind: "transition", T: 99},
 	} {
 		if err := late.Apply(9, bad); err == nil {
 			t.Errorf("edit %+v was applied", bad)
@@ -129,11 +130,11 @@ func TestApply(t *testing.T) {
 			t.Errorf("%s: an edit of the past gives another future than one on the way", name)
 		}
 	}
-	testkit.Check(t, late.Apply(3, Edit{Transition: true, S: 1, A: 1, T: 3, Value: 1}))
+	testkit.Check(t, late.Apply(3, Edit{Kind: "transition", S: 1, A: 1, T: 3, Value: 1}))
 	if row := late.Phases[1].Problem.MDP.Next(1, 1); row[3] != 1 {
 		t.Errorf("row %v", row)
 	}
-	testkit.Check(t, late.Apply(3, Edit{Transition: true, S: 1, A: 1, T: 3, Value: 0.5}))
+	testkit.Check(t, late.Apply(3, Edit{Kind: "transition", S: 1, A: 1, T: 3, Value: 0.5}))
 	if row := late.Phases[len(late.Phases)-1].Problem.MDP.Next(1, 1); row[3] != 0.5 || math.Abs(row[0]-0.5/7) > 1e-16 {
 		t.Errorf("row %v, want the rest shared equally", row)
 	}

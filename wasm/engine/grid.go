@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -110,25 +112,23 @@ func (g *Grid) move(s, b int) int {
 // set returns the map with another tile at place s and the MDP m changed
 // accordingly. Rows that the tile does not touch keep what other edits made of
 // them.
-func (g *Grid) set(m *mdp.MDP, s int, tile byte) (*Grid, *mdp.MDP, error) {
+func (g *Grid) set(m *mdp.MDP, s int, tile string) (*Grid, *mdp.MDP, error) {
 	if g == nil {
 		return nil, nil, fmt.Errorf("a change of a map, but this problem has none")
 	}
-	switch tile {
-	case Floor, Start, Ice, Wall, Goal, Hole:
-	default:
+	if len(tile) != 1 || !strings.Contains(string([]byte{Floor, Start, Ice, Wall, Goal, Hole}), tile) {
 		return nil, nil, fmt.Errorf("a change makes place %d of the map %q, want one of . S ~ # G H", s, tile)
 	}
 	if s < 0 || s >= len(g.Tiles) {
 		return nil, nil, fmt.Errorf("a change at place %d, but the map has %d places", s, len(g.Tiles))
 	}
 	next := *g
-	next.Tiles = g.Tiles[:s] + string(tile) + g.Tiles[s+1:]
+	next.Tiles = g.Tiles[:s] + tile + g.Tiles[s+1:]
 	oldP, oldR := g.tables()
 	newP, newR := next.tables()
 	p, r := m.DenseP(), mat.DenseCopyOf(m.R)
 	for i := range len(g.Tiles) * Moves {
-		if !equal(oldP.RawRowView(i), newP.RawRowView(i)) {
+		if !slices.Equal(oldP.RawRowView(i), newP.RawRowView(i)) {
 			p.SetRow(i, newP.RawRowView(i))
 		}
 	}
@@ -141,15 +141,6 @@ func (g *Grid) set(m *mdp.MDP, s int, tile byte) (*Grid, *mdp.MDP, error) {
 	}
 	env, err := mdp.New(m.Gamma, p, r)
 	return &next, env, err
-}
-
-func equal(x, y []float64) bool {
-	for i, v := range x {
-		if v != y[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // SetStart sets π₀(a|s), rescales the row's other probabilities to the rest, and
@@ -168,14 +159,11 @@ func (e *Engine) SetStart(s, a int, value float64) error {
 	pi := mat.DenseCopyOf(problem.Pi0)
 	rescale(pi.RawRowView(s), a, value)
 	problem.Pi0 = pi
-	fresh := &Engine{Settings: e.Settings, Decoder: e.Decoder, Phases: []Phase{{Problem: problem}},
-		network: e.network, actor: e.actor, tracks: map[string]*track{}}
-	first, err := fresh.phase(0, problem)
+	fresh, err := New(e.Settings, &problem)
 	if err != nil {
 		return err
 	}
-	first.Grid = e.Phases[0].Grid
-	fresh.Phases[0] = first
+	fresh.Phases[0].Grid, fresh.network, fresh.actor = e.Phases[0].Grid, e.network, e.actor
 	*e = *fresh
 	return nil
 }

@@ -21,9 +21,9 @@ func TestMaps(t *testing.T) {
 		if n := len(first.Tiles); n != first.Width*first.Height || n != e.Decoder.States {
 			t.Fatalf("%s: %d tiles of a map of %d by %d", preset, n, first.Width, first.Height)
 		}
-		testkit.Check(t, e.Apply(2, Edit{S: 1, A: 2, Value: 0.25}))
+		testkit.Check(t, e.Apply(2, Edit{Kind: "reward", S: 1, A: 2, Value: 0.25}))
 		for _, tile := range []byte{Wall, Ice, Goal, Hole, Floor} {
-			if err := e.Apply(3, Edit{S: 6, Tile: tile}); err != nil {
+			if err := e.Apply(3, Edit{Kind: "tile", S: 6, Tile: string(tile)}); err != nil {
 				t.Fatal(preset, string(tile), err)
 			}
 			last := e.Phases[len(e.Phases)-1]
@@ -43,14 +43,17 @@ func TestMaps(t *testing.T) {
 		if got := e.Phases[0].Grid.Tiles; got != first.Tiles || e.Phases[0].Grid != first {
 			t.Errorf("%s: the map of the past is %s", preset, got)
 		}
-		for _, bad := range []Edit{{S: -1, Tile: Wall}, {S: 99, Tile: Wall}, {S: 1, Tile: 'x'}} {
+		for _, bad := range []Edit{
+			{S: -1, Tile: "#"}, {S: 99, Tile: "#"}, {S: 1, Tile: "x"}, {S: 1}, {S: 1, Tile: "##"},
+		} {
+			bad.Kind = "tile"
 			if err := e.Apply(3, bad); err == nil {
 				t.Errorf("%s: edit %+v was applied", preset, bad)
 			}
 		}
 	}
 	e := start(t, settings())
-	if err := e.Apply(0, Edit{S: 1, Tile: Wall}); err == nil {
+	if err := e.Apply(0, Edit{Kind: "tile", S: 1, Tile: "#"}); err == nil {
 		t.Error("a random problem has a wall")
 	}
 }
@@ -62,7 +65,7 @@ func TestWall(t *testing.T) {
 	s.Preset = Maze
 	e := start(t, s)
 	before := e.Phases[0].Optimum
-	testkit.Check(t, e.Apply(0, Edit{S: 17, Tile: Wall}))
+	testkit.Check(t, e.Apply(0, Edit{Kind: "tile", S: 17, Tile: "#"}))
 	after := e.Phases[1]
 	if x, y := mat.Max(before.Q.RowView(12)), mat.Max(after.Optimum.Q.RowView(12)); y >= x {
 		t.Errorf("the value beside the new wall was %v and is %v", x, y)
@@ -131,7 +134,7 @@ func TestDeclaredCap(t *testing.T) {
 	if e.Decoder.RMax != 3 {
 		t.Fatalf("cap %v, want 3", e.Decoder.RMax)
 	}
-	if err := e.Apply(1, Edit{S: 1, Place: true, Value: 3}); err != nil {
+	if err := e.Apply(1, Edit{Kind: "place", S: 1, Value: 3}); err != nil {
 		t.Error(err)
 	}
 	for a := range 3 {
@@ -139,7 +142,7 @@ func TestDeclaredCap(t *testing.T) {
 			t.Errorf("r(1,%d) = %v after an edit of the place", a, got)
 		}
 	}
-	if err := e.Apply(1, Edit{S: 1, Place: true, Value: 3.5}); err == nil {
+	if err := e.Apply(1, Edit{Kind: "place", S: 1, Value: 3.5}); err == nil {
 		t.Error("a reward beyond the cap was taken")
 	}
 }

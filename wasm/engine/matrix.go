@@ -66,7 +66,7 @@ func (e *Engine) Attention(k, s int) ([]float64, error) {
 }
 
 // Fingerprint is the SHA-256 of all of the decoder's weights, in hex: of the shape of each matrix, in the
-// order of [network.Network.Matrices], and of the place and the float64 of each entry that is not zero.
+// order of [decoder.Network.Matrices], and of the place and the float64 of each entry that is not zero.
 func (e *Engine) Fingerprint() string {
 	var b []byte
 	for _, m := range e.Decoder.Network().Matrices() {
@@ -154,13 +154,8 @@ func parse(name string) (block, head int, part string) {
 		return -1
 	}
 	switch {
-	case len(p) >= 3 && p[0] == "block" && (p[2] == "head" || p[2] == "map"):
-		if p[2] == "map" && len(p) == 4 {
-			return number(1), -1, p[3]
-		}
-		if len(p) == 5 && number(3) >= 0 {
-			return number(1), number(3), p[4]
-		}
+	case len(p) == 5 && p[0] == "block" && p[2] == "head" && number(3) >= 0:
+		return number(1), number(3), p[4]
 	case len(p) == 3 && p[0] == "block":
 		return number(1), -1, p[2]
 	}
@@ -169,24 +164,16 @@ func parse(name string) (block, head int, part string) {
 
 // Weight returns a weight matrix of a call's network by the name in the decoder's legend.
 func (e *Engine) Weight(call, name string) (*mat.Dense, error) {
-	block, head, part := parse(name)
-	n := e.Decoder.Network()
+	d := e.Decoder
 	if call == NormedCall {
-		d, err := e.normalizedDecoder()
-		if err != nil {
+		var err error
+		if d, err = e.normalizedDecoder(); err != nil {
 			return nil, err
 		}
-		n = d.Network()
 	}
-	if block >= 0 && block < len(n.Blocks) && head < len(n.Blocks[block].Heads) {
-		b := n.Blocks[block]
-		list := map[string]*mat.Dense{"w1": b.W1, "w2": b.W2}
-		if head >= 0 {
-			h := b.Heads[head]
-			list = map[string]*mat.Dense{"q": h.Q, "k": h.K, "v": h.V, "o": h.O}
-		}
-		if m := list[part]; m != nil {
-			return m, nil
+	for _, w := range d.Network().Matrices() {
+		if w.Name == name {
+			return w.Matrix, nil
 		}
 	}
 	return nil, fmt.Errorf("there is no weight matrix %q", name)

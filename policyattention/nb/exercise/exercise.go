@@ -18,7 +18,6 @@ import (
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
-	"icrl/policyattention/decoder/network"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
@@ -256,10 +255,10 @@ func Packets(f func(b, tolerance, alpha float64, states, actions, rounds int) in
 
 // Forget checks a change of one weight that makes the fixed decoder's actor forget the
 // policy that it is given: it then returns softmax(ηQ), outside of its certificate.
-func Forget(change func(n *network.Network, l *decoder.Layout)) error {
+func Forget(change func(n *decoder.Network, l *decoder.Layout)) error {
 	caps := decoder.Lecture.Caps
 	d, whole := must(decoder.New(caps)), must(decoder.New(caps))
-	if err := d.Edit(func(n *network.Network) { change(n, d.Layout) }); err != nil {
+	if err := d.Edit(func(n *decoder.Network) { change(n, d.Layout) }); err != nil {
 		return err
 	}
 	changed := 0

@@ -13,7 +13,6 @@ import (
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
-	"icrl/policyattention/decoder/network"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/stats"
 )
@@ -183,11 +182,11 @@ var attempts = map[string][]error{
 	},
 	"Minimum": {Minimum(func(pi, q []float64, eta float64) float64 { return 0 })},
 	"Forget": {
-		Forget(func(*network.Network, *decoder.Layout) {}),
-		Forget(func(n *network.Network, l *decoder.Layout) {
+		Forget(func(*decoder.Network, *decoder.Layout) {}),
+		Forget(func(n *decoder.Network, l *decoder.Layout) {
 			n.Blocks[0].Heads[0].K.Set(l.SlotZ.Offset, l.Value.Offset, 0)
 		}),
-		Forget(func(n *network.Network, l *decoder.Layout) { n.Blocks[0].Heads[0].K.Zero() }),
+		Forget(func(n *decoder.Network, l *decoder.Layout) { n.Blocks[0].Heads[0].K.Zero() }),
 	},
 	"Ratio": {Ratio(func(x, y []float64) float64 { return x[0] / y[0] })},
 	"Advantage": {Advantage(func(q [][]float64, s, a int, r float64, next, action int, gamma float64) float64 {

@@ -1,4 +1,4 @@
-package network
+package decoder
 
 import (
 	"encoding/binary"
@@ -28,9 +28,9 @@ type cache struct {
 	key, value, query, mixed []float64 // the token at hand
 	shift                    int       // the slot of y, or −1
 
-	tokens tokens    // of a head with a shift
-	x      float64   // of the sums of such a head
-	top    []float64 // t_g of each distinct key
+	shown shown     // of a head with a shift
+	x     float64   // of the sums of such a head
+	top   []float64 // t_g of each distinct key
 
 	keys    interner
 	count   []float64 // tokens with each distinct key
@@ -44,8 +44,8 @@ type cache struct {
 // maxKept bounds the memory for kept weights: 2²¹ numbers are 16 MiB a head.
 const maxKept = 1 << 21
 
-// tokens are what a head with a shift has been shown.
-type tokens struct {
+// shown is what a head with a shift has been shown.
+type shown struct {
 	key    []int     // the number of each one's key without y
 	y      []float64 // its y
 	value  []float64 // [tokens, len(value)]
@@ -57,7 +57,7 @@ func newCache(score, value, shift int) cache {
 		shift: shift,
 		key:   make([]float64, score), query: make([]float64, score),
 		value: make([]float64, value), mixed: make([]float64, value),
-		keys: newInterner(score), queries: newInterner(score),
+		keys: interner{number: map[string]int{}}, queries: interner{number: map[string]int{}},
 	}
 }
 
@@ -68,13 +68,13 @@ func (c *cache) reset() {
 	for q, w := range c.weights {
 		c.weights[q] = w[:0]
 	}
-	c.tokens = tokens{key: c.tokens.key[:0], y: c.tokens.y[:0], value: c.tokens.value[:0]}
+	c.shown = shown{key: c.shown.key[:0], y: c.shown.y[:0], value: c.shown.value[:0]}
 }
 
 // add appends the token with c.key and c.value.
 func (c *cache) add() {
 	if c.shift >= 0 {
-		t := &c.tokens
+		t := &c.shown
 		t.y, c.key[c.shift] = append(t.y, c.key[c.shift]), 0
 		g, _ := c.keys.id(c.key)
 		t.key, t.value = append(t.key, g), append(t.value, c.value...)
@@ -94,7 +94,7 @@ func (c *cache) add() {
 
 // gather brings the sums of a head with a shift up to date, for queries with x.
 func (c *cache) gather(x float64) {
-	t, n := &c.tokens, len(c.value)
+	t, n := &c.shown, len(c.value)
 	if x != c.x {
 		c.x, t.summed, c.count, c.sum = x, 0, c.count[:0], c.sum[:0]
 	}
@@ -187,7 +187,7 @@ func (c *cache) scores(e []float64) []float64 {
 	}
 	top := math.Inf(-1)
 	for g := range c.count {
-		score, key := 0.0, c.keys.get(g)
+		score, key := 0.0, c.keys.data[g*len(c.key):][:len(c.key)]
 		for _, i := range c.at {
 			score += float64(c.query[i] * key[i])
 		}
@@ -207,15 +207,10 @@ func (c *cache) scores(e []float64) []float64 {
 
 // interner numbers distinct vectors, bit by bit, in order of appearance.
 type interner struct {
-	width  int
 	data   []float64 // [distinct, width]
 	number map[string]int
 	key    []byte // places and bits of what is not zero in the vector at hand
 }
-
-func newInterner(width int) interner { return interner{width: width, number: map[string]int{}} }
-
-func (t *interner) get(id int) []float64 { return t.data[id*t.width : (id+1)*t.width] }
 
 func (t *interner) reset() {
 	t.data = t.data[:0]

@@ -1,11 +1,4 @@
-// Package network is a decoder-only attention network whose weights are given,
-// not trained: its definition, a traced pass by that definition, and a fast pass
-// with a key–value cache that leaves out what cannot reach a readout. It knows
-// nothing of reinforcement learning; package decoder writes weights for it.
-//
-// All arithmetic is plain Go in a fixed order, so its bits are the same on every
-// platform.
-package network
+package decoder
 
 import (
 	"fmt"
@@ -63,8 +56,8 @@ type LayerNorm struct {
 	Epsilon float64
 }
 
-// Apply stores the norm of x [Width] in dst [Width], which may be x.
-func (l *LayerNorm) Apply(dst, x []float64) {
+// apply stores the norm of x [Width] in dst [Width], which may be x.
+func (l *LayerNorm) apply(dst, x []float64) {
 	n := float64(len(x))
 	mean := 0.0
 	for _, v := range x {
@@ -98,40 +91,50 @@ func (r *Readout) Of(x []float64) []float64 {
 	return y
 }
 
-// validate reports the first matrix that has the wrong shape or an entry that
-// is not finite.
-func (n *Network) validate() error {
-	shape := func(name string, m *mat.Dense, rows, cols int) error {
-		if m == nil {
-			return fmt.Errorf("network: weight %s is missing", name)
+// validate reports the first weight, of the network and of readouts, that has the wrong shape or an entry that is
+// not finite.
+func (n *Network) validate(readouts ...*Readout) error {
+	list := n.Matrices()
+	vector := func(name string, x []float64, length int) {
+		w := Weight{Name: name, Rows: 1, Cols: length}
+		if len(x) > 0 {
+			w.Matrix = mat.NewDense(1, len(x), x)
 		}
-		if r, c := m.Dims(); r != rows || c != cols {
-			return fmt.Errorf("network: weight %s is [%d, %d], want [%d, %d]", name, r, c, rows, cols)
-		}
-		for i := range rows {
-			for j, v := range m.RawRowView(i) {
-				if math.IsNaN(v) || math.IsInf(v, 0) {
-					return fmt.Errorf("network: weight %s[%d,%d] is %v, want a finite number", name, i, j, v)
-				}
-			}
-		}
-		return nil
+		list = append(list, w)
 	}
-	for _, w := range n.Matrices() {
-		if err := shape(w.Name, w.Matrix, w.Rows, w.Cols); err != nil {
+	norm := func(name string, l *LayerNorm) {
+		if l != nil {
+			vector(name, l.Gain, n.Width)
+		}
+	}
+	for b, block := range n.Blocks {
+		norm(fmt.Sprintf("block.%d.norm.gain", b), block.AttentionNorm)
+		norm(fmt.Sprintf("block.%d.map.norm.gain", b), block.MapNorm)
+	}
+	norm("norm.gain", n.Norm)
+	for _, r := range readouts {
+		list = append(list, Weight{r.Name + ".w", r.W, len(r.Bias), n.Width})
+		vector(r.Name+".bias", r.Bias, len(r.Bias))
+	}
+	for _, w := range list {
+		if err := w.validate(); err != nil {
 			return err
 		}
 	}
-	for _, l := range n.norms() {
-		if l != nil && len(l.Gain) != n.Width {
-			return fmt.Errorf("network: layer norm with %d gains, want %d", len(l.Gain), n.Width)
-		}
-		if l == nil {
-			continue
-		}
-		for i, v := range l.Gain {
+	return nil
+}
+
+func (w Weight) validate() error {
+	if w.Matrix == nil {
+		return fmt.Errorf("decoder: weight %s is missing", w.Name)
+	}
+	if r, c := w.Matrix.Dims(); r != w.Rows || c != w.Cols {
+		return fmt.Errorf("decoder: weight %s is [%d, %d], want [%d, %d]", w.Name, r, c, w.Rows, w.Cols)
+	}
+	for i := range w.Rows {
+		for j, v := range w.Matrix.RawRowView(i) {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("network: layer norm gain %d is %v, want a finite number", i, v)
+				return fmt.Errorf("decoder: weight %s[%d,%d] is %v, want a finite number", w.Name, i, j, v)
 			}
 		}
 	}
@@ -167,13 +170,4 @@ func (n *Network) Matrices() []Weight {
 		}
 	}
 	return list
-}
-
-// norms lists the layer norms in the order of the pass, nil in place of a missing one.
-func (n *Network) norms() []*LayerNorm {
-	var list []*LayerNorm
-	for _, b := range n.Blocks {
-		list = append(list, b.AttentionNorm, b.MapNorm)
-	}
-	return append(list, n.Norm)
 }

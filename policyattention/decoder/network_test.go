@@ -1,4 +1,4 @@
-package network
+package decoder
 
 import (
 	"math"
@@ -73,9 +73,9 @@ func forward(t *testing.T, n *Network, tokens [][]float64) *mat.Dense {
 	for i := range n.Width {
 		all.W.Set(i, i, 1)
 	}
-	pass, out := testkit.Must(n.Compile(all))(t).Start(), mat.NewDense(len(tokens), n.Width, nil)
+	pass, out := testkit.Must(n.compile(all))(t).start(), mat.NewDense(len(tokens), n.Width, nil)
 	for i, x := range tokens {
-		pass.Read(out.RawRowView(i), x)
+		pass.read(out.RawRowView(i), x)
 	}
 	return out
 }
@@ -93,8 +93,9 @@ func TestForward(t *testing.T) {
 			}
 			tokens := randomTokens(rng, 60, n.Width)
 			got := forward(t, n, tokens)
-			want := testkit.Must(n.Trace(tokens))(t)
-			for i, row := range want.Output {
+			_, want, err := n.trace(tokens)
+			testkit.Check(t, err)
+			for i, row := range want {
 				for j, w := range row {
 					if d := math.Abs(got.At(i, j) - w); !(d <= 1e-12*(1+math.Abs(w))) {
 						t.Fatalf("density %v norm %v: output[%d,%d] = %v, textbook %v", density, norm, i, j,
@@ -111,14 +112,14 @@ func TestForward(t *testing.T) {
 func checkSkip(t *testing.T, n *Network, r *Readout, tokens [][]float64, read func(i int) bool) {
 	t.Helper()
 	full := forward(t, n, tokens)
-	program := testkit.Must(n.Compile(r))(t)
-	pass, got := program.Start(), make([]float64, len(r.Bias))
+	program := testkit.Must(n.compile(r))(t)
+	pass, got := program.start(), make([]float64, len(r.Bias))
 	for i, x := range tokens {
 		if !read(i) {
-			pass.Push(x)
+			pass.push(x)
 			continue
 		}
-		pass.Read(got, x)
+		pass.read(got, x)
 		for j := range r.Bias {
 			if want := r.Of(full.RawRowView(i))[j]; math.Float64bits(got[j]) != math.Float64bits(want) {
 				t.Fatalf("readout %d of token %d is %v, full pass %v", j, i, got[j], want)

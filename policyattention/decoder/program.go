@@ -1,12 +1,11 @@
-package network
+package decoder
 
 import (
-	"fmt"
-	"math"
 	"slices"
+	"sync"
 )
 
-// Program is a Network compiled for one Readout: its weights without their
+// program is a Network compiled for one Readout: its weights without their
 // zeros, and without what cannot reach the readout. A coordinate of a token is
 // live at some depth if a path of non-zero weights leads from it to the
 // readout; heads and maps that write no live coordinate are left out, which
@@ -14,16 +13,17 @@ import (
 // are told apart: the latter matter through keys and values only, so most of
 // their work is skipped too.
 //
-// A Program is read-only and may be shared.
-type Program struct {
+// A program is read-only and may be shared.
+type program struct {
 	width   int
 	stages  []stage
 	norm    *LayerNorm
 	readout *sparse
 	bias    []float64
+	passes  sync.Pool // of *pass
 }
 
-// stage is what a Program keeps of a Block.
+// stage is what a program keeps of a Block.
 type stage struct {
 	heads         []headStage
 	attentionNorm *LayerNorm
@@ -33,7 +33,7 @@ type stage struct {
 	mapLive       reach
 }
 
-// headStage is what a Program keeps of a Head: the slots of queries and keys in
+// headStage is what a program keeps of a Head: the slots of queries and keys in
 // which both can be non-zero, those of values that can be non-zero and are
 // written somewhere, and o with its columns renumbered accordingly.
 type headStage struct {
@@ -73,27 +73,14 @@ func (l liveness) need(cols []bool, norm *LayerNorm, r reach) {
 	}
 }
 
-// Compile prepares passes over n that end in the readout r. It returns an error if a
+// compile prepares passes over n that end in the readout r. It returns an error if a
 // weight has the wrong shape or an entry that is not finite.
-func (n *Network) Compile(r *Readout) (*Program, error) {
-	if err := n.validate(); err != nil {
+func (n *Network) compile(r *Readout) (*program, error) {
+	if err := n.validate(r); err != nil {
 		return nil, err
 	}
-	p := &Program{width: n.Width, stages: make([]stage, len(n.Blocks)), norm: n.Norm}
+	p := &program{width: n.Width, stages: make([]stage, len(n.Blocks)), norm: n.Norm}
 	l := liveness{make([]bool, n.Width), make([]bool, n.Width)}
-	rows, cols := r.W.Dims()
-	if cols != n.Width || rows != len(r.Bias) {
-		return nil, fmt.Errorf("network: readout %s is [%d, %d] with %d biases, want %d columns and a bias a row",
-			r.Name, rows, cols, len(r.Bias), n.Width)
-	}
-	for i := range rows {
-		for j, v := range slices.Concat(r.W.RawRowView(i), r.Bias[i:i+1]) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				const format = "network: readout %s has %v in row %d, column %d (the last is the bias)"
-				return nil, fmt.Errorf(format+", want a finite number", r.Name, v, i, j)
-			}
-		}
-	}
 	p.readout, p.bias = compress(r.W, nil, nil), r.Bias
 	_, used := nonzero(r.W)
 	l.need(used, n.Norm, reach{read: true})
@@ -141,18 +128,18 @@ func compileHead(h Head, width int, behind liveness) headStage {
 		o:     compress(h.O, nil, value),
 	}
 	if h.Shift > 0 {
-		s.shift = slices.Index(s.k.row, h.Shift)
+		s.shift = slices.IndexFunc(s.k.rows, func(r sparseRow) bool { return r.at == h.Shift })
 	}
 	slot := make(map[int]int)
-	for i, r := range s.v.row {
-		slot[r] = i
-	}
-	for i, c := range s.o.col {
-		s.o.col[i] = slot[c]
+	for i, r := range s.v.rows {
+		slot[r.at] = i
 	}
 	written := make([]bool, width)
-	for _, r := range s.o.row {
-		written[r] = true
+	for _, r := range s.o.rows {
+		written[r.at] = true
+		for i, e := range r.entries {
+			r.entries[i].at = slot[e.at]
+		}
 	}
 	s.live = behind.reaches(written)
 	return s

@@ -1,26 +1,34 @@
-package network
+package decoder
 
 import "math"
 
-// Pass feeds tokens through a Program one after the other, as causal decoding
+// pass feeds tokens through a program one after the other, as causal decoding
 // with a key–value cache does. Memory grows with the number of distinct keys
-// and never with pairs of tokens, so 10⁵ tokens pass easily. A Pass must not be
+// and never with pairs of tokens, so 10⁵ tokens pass easily. A pass must not be
 // used concurrently.
-type Pass struct {
-	*Program
+type pass struct {
+	*program
 	caches [][]cache // [block][head]
 	x, u   []float64 // a token, its norm
 	hidden []float64
 	at     []int // where a block's input is other than zero, in increasing order
 }
 
-// Start returns a pass that has seen no token.
-func (p *Program) Start() *Pass {
-	w := &Pass{Program: p, x: make([]float64, p.width), u: make([]float64, p.width)}
+// start returns a pass that has seen no token, to be put back into passes.
+func (p *program) start() *pass {
+	if w, ok := p.passes.Get().(*pass); ok {
+		for _, caches := range w.caches {
+			for h := range caches {
+				caches[h].reset()
+			}
+		}
+		return w
+	}
+	w := &pass{program: p, x: make([]float64, p.width), u: make([]float64, p.width)}
 	for _, s := range p.stages {
 		caches := make([]cache, len(s.heads))
 		for h, head := range s.heads {
-			caches[h] = newCache(len(head.q.row), len(head.v.row), head.shift)
+			caches[h] = newCache(len(head.q.rows), len(head.v.rows), head.shift)
 		}
 		w.caches = append(w.caches, caches)
 		w.hidden = make([]float64, max(len(w.hidden), s.hidden))
@@ -28,36 +36,27 @@ func (p *Program) Start() *Pass {
 	return w
 }
 
-// Reset forgets all tokens.
-func (p *Pass) Reset() {
-	for _, caches := range p.caches {
-		for h := range caches {
-			caches[h].reset()
-		}
-	}
-}
+// push feeds a token [width] whose output is not read.
+func (p *pass) push(token []float64) { p.feed(token, false) }
 
-// Push feeds a token [width] whose output is not read.
-func (p *Pass) Push(token []float64) { p.feed(token, false) }
-
-// Read feeds a token [width] and stores the readout of its output in dst.
-func (p *Pass) Read(dst, token []float64) {
+// read feeds a token [width] and stores the readout of its output in dst.
+func (p *pass) read(dst, token []float64) {
 	x := p.normed(p.norm, p.feed(token, true))
 	copy(dst, p.bias)
 	p.readout.addTo(dst, x)
 }
 
 // normed returns the norm of x, or x itself if l is nil.
-func (p *Pass) normed(l *LayerNorm, x []float64) []float64 {
+func (p *pass) normed(l *LayerNorm, x []float64) []float64 {
 	if l == nil {
 		return x
 	}
-	l.Apply(p.u, x)
+	l.apply(p.u, x)
 	return p.u
 }
 
 // feed passes one token through the blocks and returns it.
-func (p *Pass) feed(token []float64, read bool) []float64 {
+func (p *pass) feed(token []float64, read bool) []float64 {
 	x := p.x
 	copy(x, token)
 	for b := range p.stages {
