@@ -49,6 +49,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -217,7 +218,7 @@ func (m *Actor) ActLog(batch []control.Context) ([]pmd.Policy, error) {
 			}
 			p.row = row
 			places[i] = append(places[i], p)
-			if last := m.last[p.key]; equal(last.tokens, row.Tokens) {
+			if last := m.last[p.key]; slices.EqualFunc(last.tokens, row.Tokens, slices.Equal) {
 				p.outputs = last.outputs
 			} else {
 				asked[len(q)] = append(asked[len(q)], p)
@@ -288,18 +289,4 @@ func (m *Actor) ask(asked map[int][]*place) error {
 		}
 	}
 	return nil
-}
-
-func equal(x, y [][]float64) bool {
-	if len(x) != len(y) {
-		return false
-	}
-	for a := range x {
-		for k, v := range x[a] {
-			if v != y[a][k] {
-				return false
-			}
-		}
-	}
-	return true
 }

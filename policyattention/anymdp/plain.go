@@ -7,17 +7,11 @@ import (
 	"icrl/policyattention/transformer/engine"
 )
 
-// What the network is made of.
-const (
-	Layers, Heads, Width, Hidden = 4, 4, 64, 128
-)
-
 // Shape is the shape of the network.
 func Shape() transformer.Config {
-	return transformer.Config{
-		Features: Features, Layers: Layers, Heads: Heads, Width: Width, Hidden: Hidden, Outputs: Outputs,
-		Unordered: true,
-	}
+	c := transformer.Standard(Features)
+	c.Outputs, c.Unordered = Outputs, true
+	return c
 }
 
 // NewNetwork returns the network whose parameters tensor supplies by name, in plain Go:

@@ -16,22 +16,16 @@ import (
 //go:embed weights.safetensors
 var released []byte
 
-// Released returns the released network in plain Go: see the model card,
+// Released returns the released network in plain Go, on all processors: see the model card,
 // MODEL.md, beside its weights.
 var Released = sync.OnceValues(func() (Forward, error) {
 	f, err := safetensors.Unmarshal(released)
 	if err != nil {
 		return nil, fmt.Errorf("anymdp: the released weights: %w", err)
 	}
-	return Plain(f)
-})
-
-// Plain returns the network with the weights of a file, on all processors. It returns an
-// error if a tensor is missing, of another size or not finite.
-func Plain(f *safetensors.File) (Forward, error) {
 	n, err := NewNetwork(safetensors.Floats(f))
 	if err != nil {
 		return nil, err
 	}
 	return n.Sequences, nil
-}
+})

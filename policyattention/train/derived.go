@@ -1,8 +1,6 @@
 package train
 
 import (
-	"sync"
-
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -21,14 +19,16 @@ type Outputs interface {
 // the slopes of the loss in what the network has made of them.
 func derive(b compute.Backend, of Transformer, batches Fixed, data []*tensors.Tensor) (d *derived, err error) {
 	outputs := of.Network.Outputs
-	d = &derived{outputs: outputs, index: batches.Index(0).Shape().Dimensions[1:], passes: map[int]engine.Pass{}}
+	d = &derived{outputs: outputs, index: batches.Index(0).Shape().Dimensions[1:]}
 	if d.data, err = onDevice(b, data); err != nil {
 		return nil, err
 	}
 	d.tokens, err = NewExec(b, func(in []*Node) *Node {
 		network := &given{outputs: outputs}
 		of.Objective(network, in[1:], in[:1])
-		d.k = network.k
+		if d.k == 0 { // the first graph is built before there are several threads
+			d.k = network.k
+		}
 		return network.tokens
 	})
 	if err != nil {
@@ -63,12 +63,8 @@ func (g *given) Tail(tokens *Node, k int) *Node {
 type derived struct {
 	tokens, slopes *Exec
 	data           []*tensors.Tensor
-	outputs        int
+	outputs, k     int // of a token, and how many tokens of a sequence have them
 	index          []int
-
-	mu     sync.Mutex
-	passes map[int]engine.Pass
-	k      int // outputs of a sequence
 }
 
 // ask calls a program on the inputs before the examples and the data.
@@ -90,28 +86,16 @@ func (d *derived) close() {
 	}
 }
 
-// Pass implements engine.Objective.
-func (d *derived) Pass(examples int) engine.Pass {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p, ok := d.passes[examples]
-	if !ok {
-		shape := d.ask(d.tokens, make([]int32, examples))[0].Shape().Dimensions
-		p = engine.Pass{B: shape[0], T: shape[1], K: d.k}
-		d.passes[examples] = p
-	}
-	return p
-}
-
 // Tokens implements engine.Objective.
-func (d *derived) Tokens(examples []int32, into []float32) {
-	tensors.MustConstFlatData(d.ask(d.tokens, examples)[0], func(flat []float32) { copy(into, flat) })
+func (d *derived) Tokens(examples []int32) (engine.Pass, []float32) {
+	x := d.ask(d.tokens, examples)[0]
+	shape := x.Shape().Dimensions
+	return engine.Pass{B: shape[0], T: shape[1], K: d.k}, tensors.MustCopyFlatData[float32](x)
 }
 
 // Slopes implements engine.Objective.
 func (d *derived) Slopes(examples []int32, batch int, outputs []float32) float64 {
-	k := d.Pass(len(examples)).K
-	y := tensors.FromFlatDataAndDimensions(outputs, len(outputs)/(k*d.outputs), k, d.outputs)
+	y := tensors.FromFlatDataAndDimensions(outputs, len(outputs)/(d.k*d.outputs), d.k, d.outputs)
 	out, share := d.ask(d.slopes, examples, y), float64(len(examples))/float64(batch)
 	tensors.MustConstFlatData(out[1], func(flat []float32) {
 		for i, v := range flat {

@@ -9,10 +9,10 @@ import (
 	"icrl/policyattention/transformer"
 )
 
-// Shape of the network.
 const (
-	Features, Layers, Heads, Width, Hidden = 7, 2, 4, 32, 64
-	// Slots is the length of the sequences that it was trained on.
+	// Features is the number of features of a token.
+	Features = 7
+	// Slots is the length of the sequences that the network was trained on.
 	Slots = 16
 	// Most is the largest logit of a virtual packet, in size.
 	Most = 6
@@ -128,6 +128,6 @@ func virtual(o float64) float64 {
 
 // Shape is the shape of the network.
 func Shape() transformer.Config {
-	return transformer.Config{Features: Features, Layers: Layers, Heads: Heads, Width: Width, Hidden: Hidden,
-		Outputs: 1, Unordered: true}
+	return transformer.Config{Features: Features, Layers: 2, Heads: 4, Width: 32, Hidden: 64, Outputs: 1,
+		Unordered: true}
 }

@@ -21,15 +21,9 @@ var Released = sync.OnceValues(func() (Estimator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("critic: the released weights: %w", err)
 	}
-	return Plain(f)
-})
-
-// Plain returns the estimator with the weights of a file, on all processors. It returns an
-// error if a tensor is missing, of another size or not finite.
-func Plain(f *safetensors.File) (Estimator, error) {
 	n, err := engine.Of[float64](Shape(), safetensors.Floats(f))
 	if err != nil {
 		return nil, fmt.Errorf("critic: %w", err)
 	}
 	return Learned(n.Sequences), nil
-}
+})

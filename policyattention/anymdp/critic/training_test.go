@@ -1,15 +1,12 @@
 package critic
 
 import (
-	"context"
 	"math"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"icrl/internal/safetensors"
 	"icrl/internal/testkit"
-	"icrl/policyattention/backend"
 	"icrl/policyattention/method"
 	"icrl/policyattention/transformer/engine"
 )
@@ -49,17 +46,10 @@ func TestExamples(t *testing.T) {
 // The first loss of a run is that of its initial weights by the forward pass in plain Go and
 // the estimator that is deployed.
 func TestFirstLoss(t *testing.T) {
-	b := testkit.Must(backend.New("go"))(t)
-	c, dir := small(), t.TempDir()
+	c := small()
 	job := testkit.Must(c.Job())(t)
-	result := testkit.Must(job.Run(context.Background(), b, dir, nil))(t)
-	params, network := job.Model.Init(), c.Network()
-	f := &safetensors.File{}
-	for _, part := range network.Layout() {
-		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: part.Name, Shape: part.Shape,
-			Data: params[part.Offset:][:part.Size()]})
-	}
-	plain := testkit.Must(engine.Of[float64](Shape(), safetensors.Floats(f)))(t)
+	result := testkit.Must(job.Run(t.Context(), testkit.Backend(t), t.TempDir(), nil))(t)
+	plain := testkit.Must(engine.New[float64](Shape(), job.Model.Init()))(t)
 	forward, examples := plain.Sequences, c.Examples()
 	want := 0.0
 	err := tensors.ConstFlatData(c.batch(0), func(index []int32) {

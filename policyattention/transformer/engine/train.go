@@ -1,15 +1,11 @@
 package engine
 
-import (
-	"icrl/policyattention/transformer"
-)
+import "icrl/policyattention/transformer"
 
 // Objective is what a network is trained to minimize, a mean over the examples of a batch.
 type Objective interface {
-	// Pass is what so many examples are to the network.
-	Pass(examples int) Pass
-	// Tokens writes those of some examples [B, T, Features].
-	Tokens(examples []int32, into []float32)
+	// Tokens returns those of some examples [B, T, Features], and what they are to the network.
+	Tokens(examples []int32) (Pass, []float32)
 	// Slopes replaces outputs [B, K, Outputs] of some examples of a batch of so many by the slopes of
 	// their part of the mean, which it returns.
 	Slopes(examples []int32, batch int, outputs []float32) (loss float64)
@@ -20,6 +16,7 @@ type Trainer struct {
 	*Optimizer
 	objective Objective
 	network   *Network[float32]
+	one       int         // tokens of an example
 	gradients [][]float32 // of parts of a batch
 }
 
@@ -30,7 +27,8 @@ func NewTrainer(c transformer.Config, objective Objective, o *Optimizer) (*Train
 		return nil, err
 	}
 	o.Params = n.params[:len(o.Params)]
-	return &Trainer{o, objective, n, nil}, nil
+	one, _ := objective.Tokens([]int32{0})
+	return &Trainer{o, objective, n, one.B * one.T, nil}, nil
 }
 
 // partTokens are about how many tokens a part of a batch has at least. Each part is work for one
@@ -41,10 +39,9 @@ const partTokens, maxParts = 768, 16
 // loss. Cores, of which there are as many as GOMAXPROCS says, share the batch out in parts that do
 // not depend on how many there are.
 func (t *Trainer) Step(step int, examples []int32) (loss float64, err error) {
-	one := t.objective.Pass(1)
-	block := max(1, blockTokens/(one.B*one.T))
+	block := max(1, blockTokens/t.one)
 	blocks := (len(examples) + block - 1) / block
-	parts := min(blocks, max(2, min(maxParts, len(examples)*one.B*one.T/partTokens)))
+	parts := min(blocks, max(2, min(maxParts, len(examples)*t.one/partTokens)))
 	for len(t.gradients) < parts {
 		t.gradients = append(t.gradients, make([]float32, len(t.Params)))
 	}
@@ -75,9 +72,7 @@ func (t *Trainer) Step(step int, examples []int32) (loss float64, err error) {
 
 // block takes some examples of a batch through the network and back.
 func (t *Trainer) block(examples []int32, batch int, gradient []float32) (loss float64, err error) {
-	p := t.objective.Pass(len(examples))
-	tokens := make([]float32, p.B*p.T*t.network.Config.Features)
-	t.objective.Tokens(examples, tokens)
+	p, tokens := t.objective.Tokens(examples)
 	slopes := func(outputs []float32) { loss = t.objective.Slopes(examples, batch, outputs) }
 	err = t.network.Gradient(p, tokens, slopes, gradient)
 	return loss, err

@@ -19,19 +19,19 @@ const blockLength = 56
 
 // attention maps keys, values and unbiased queries [3·Width, T·B] to the outputs
 // of the heads [Width, k·B] for the last k tokens.
-func (p *pass) attention(block string, k int) layer {
+func (n *Network) attention(block string, k int) layer {
 	return func(x *Node) (*Node, back) {
-		width, dim, b := p.config.Width, p.config.Width/p.config.Heads, p.b
+		width, dim, b := n.config.Width, n.config.Width/n.config.Heads, n.b
 		t := x.Shape().Dimensions[1] / b
 		skipped := (t - k) * b
 		part := func(i int) *Node { return SliceAxis(x, 0, AxisRange(i*width, (i+1)*width)) }
-		split := func(x *Node) *Node { return Reshape(x, p.config.Heads, dim, -1, b) } // [H, d, T or k, B]
+		split := func(x *Node) *Node { return Reshape(x, n.config.Heads, dim, -1, b) } // [H, d, T or k, B]
 		merge := func(x *Node) *Node { return Reshape(x, width, -1) }
 
-		queries, backQueries := p.shift(block + "qkv")(SliceAxis(part(0), 1, AxisRange(skipped)))
-		attend := p.inBlocks(attendByProducts, blockLength)
+		queries, backQueries := n.shift(block + "qkv")(SliceAxis(part(0), 1, AxisRange(skipped)))
+		attend := n.inBlocks(attendByProducts, blockLength)
 		if t <= vectorLength {
-			attend = p.inBlocks(attendByVectors, 12)
+			attend = n.inBlocks(attendByVectors, 12)
 		}
 		y, backAttend := attend(split(queries), split(part(1)), split(part(2)))
 		return merge(y), func(dy *Node) *Node {
@@ -63,9 +63,9 @@ type backAttend func(dy *Node) (dq, dk, dv *Node)
 // each with the keys up to its last query: most of what the causal mask hides is then
 // not computed. A block of queries [H, d, k, B] has the last k of its keys' places.
 // Without a mask all queries are one block.
-func (p *pass) inBlocks(attend attend, length int) func(q, k, v *Node) (*Node, backAttend) {
+func (n *Network) inBlocks(attend attend, length int) func(q, k, v *Node) (*Node, backAttend) {
 	return func(q, k, v *Node) (*Node, backAttend) {
-		if p.config.Unordered {
+		if n.config.Unordered {
 			return attend(q, k, v, nil)
 		}
 		part := func(x *Node, from, to int) *Node { return SliceAxis(x, 2, AxisRange(from, to)) }

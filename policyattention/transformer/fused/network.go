@@ -18,34 +18,21 @@ import (
 	"icrl/policyattention/transformer"
 )
 
-// Network is a parameter vector bound to a graph.
+// Network is a parameter vector bound to a graph, and its last pass through a batch of b sequences.
 type Network struct {
-	config transformer.Config
-	names  map[string]*Node // the parameters by name, shaped
-	order  []*Node          // the same in the order of Layout
-	folded parameters       // made by the first pass
-	pass   *pass            // of Tail, for Gradient
+	config  transformer.Config
+	stored  map[string]*Node // the parameters by name, shaped
+	folded  map[string]*Node // what fold makes of them, by name too
+	b       int
+	outputs *Node            // [B, k, Outputs]
+	back    back             // from the slope of a loss at outputs
+	slopes  map[string]*Node // ∂loss/∂folded, once back has run
 }
 
 // Bind splits the flat parameter vector [Size] of a graph into its tensors, see
 // [transformer.Parameters].
 func Bind(c transformer.Config, params *Node) *Network {
-	n := &Network{config: c, names: transformer.Parameters(c, params)}
-	for _, t := range c.Layout() {
-		n.order = append(n.order, n.names[t.Name])
-	}
-	return n
-}
-
-// parameters are those of a pass: what fold makes of the stored ones.
-type parameters struct {
-	names []string // in order
-	node  map[string]*Node
-}
-
-func (p *parameters) set(name string, x *Node) {
-	p.names = append(p.names, name)
-	p.node[name] = x
+	return &Network{config: c, stored: transformer.Parameters(c, params)}
 }
 
 // Vectors maps tokens [B, T, Features] to the outputs [B, T, Outputs]. Those of
@@ -77,14 +64,15 @@ func (n *Network) Tail(tokens *Node, k int) *Node {
 		}
 		return Reshape(n.Tail(Reshape(tokens, -1, group, c.Features), group), b, t, c.Outputs)
 	}
-	p := n.newPass(b)
-	trunk := p.trunk(t, k)
+	if n.folded == nil {
+		n.folded = n.fold()
+	}
+	n.b, n.slopes = b, map[string]*Node{}
+	trunk := n.trunk(t, k)
 	features := Reshape(TransposeAllAxes(tokens, 2, 1, 0), c.Features, t*b)
-	var outputs *Node
-	outputs, p.back = trunk(features)
-	p.outputs = TransposeAllAxes(Reshape(outputs, c.Outputs, k, b), 2, 1, 0)
-	n.pass = p
-	return p.outputs
+	outputs, back := trunk(features)
+	n.outputs, n.back = TransposeAllAxes(Reshape(outputs, c.Outputs, k, b), 2, 1, 0), back
+	return n.outputs
 }
 
 // Gradient returns the gradient of a scalar with respect to the flat parameter
@@ -95,61 +83,45 @@ func (n *Network) Tail(tokens *Node, k int) *Node {
 // the layout of package-private type layer), which makes a step about twice as
 // fast on XLA's CPU backend as differentiating the graph of the pass.
 func (n *Network) Gradient(loss *Node) *Node {
-	p := n.pass
-	if p == nil {
+	if n.back == nil {
 		exceptions.Panicf("fused: Gradient needs a pass before it")
 	}
-	shape := p.outputs.Shape().Dimensions // [B, k, Outputs]
-	slope := TransposeAllAxes(Gradient(loss, p.outputs)[0], 2, 1, 0)
-	p.back(Reshape(slope, shape[2], shape[1]*shape[0]))
-	return n.unfold(p)
+	shape := n.outputs.Shape().Dimensions // [B, k, Outputs]
+	slope := TransposeAllAxes(Gradient(loss, n.outputs)[0], 2, 1, 0)
+	n.back(Reshape(slope, shape[2], shape[1]*shape[0]))
+	return n.unfold()
 }
 
 // unfold takes the slopes of a pass from the folded parameters to the stored ones,
 // [Size]; folded ones without a slope count as constants.
-func (n *Network) unfold(p *pass) *Node {
+func (n *Network) unfold() *Node {
 	// The chain rule, as the gradient of Σ ⟨∂loss/∂folded, folded⟩ with its first
 	// factor held.
 	var sum *Node
-	for _, name := range p.folded.names {
-		if p.slopes[name] == nil {
+	var stored []*Node
+	for _, t := range n.config.Layout() {
+		stored = append(stored, n.stored[t.Name])
+		if n.slopes[t.Name] == nil {
 			continue
 		}
-		term := ReduceAllSum(Mul(StopGradient(p.slopes[name]), p.folded.node[name]))
+		term := ReduceAllSum(Mul(StopGradient(n.slopes[t.Name]), n.folded[t.Name]))
 		if sum == nil {
 			sum = term
 		} else {
 			sum = Add(sum, term)
 		}
 	}
-	grads := Gradient(sum, n.order...)
+	grads := Gradient(sum, stored...)
 	for i, g := range grads {
 		grads[i] = Reshape(g, g.Shape().Size())
 	}
 	return Concatenate(grads, 0)
 }
 
-// A pass is the network on its way through a batch of b sequences.
-type pass struct {
-	config  transformer.Config
-	b       int
-	folded  parameters       // see fold
-	slopes  map[string]*Node // ∂loss/∂folded, once back has run
-	outputs *Node            // [B, k, Outputs]
-	back    back
-}
-
-func (n *Network) newPass(b int) *pass {
-	if n.folded.names == nil {
-		n.folded = n.fold()
-	}
-	return &pass{config: n.config, b: b, folded: n.folded, slopes: map[string]*Node{}}
-}
-
 // trunk is all layers over t tokens, for the outputs of the last k.
-func (p *pass) trunk(t, k int) layer {
-	c := p.config
-	trunk := []layer{p.linear("embed")}
+func (n *Network) trunk(t, k int) layer {
+	c := n.config
+	trunk := []layer{n.linear("embed")}
 	for l := range c.Layers {
 		block := fmt.Sprintf("blocks.%d.", l)
 		queries := t
@@ -157,10 +129,10 @@ func (p *pass) trunk(t, k int) layer {
 			queries = k
 		}
 		trunk = append(trunk,
-			residual(p.norm, p.weigh(block+"qkv"), p.attention(block, queries), p.linear(block+"out")),
-			residual(p.norm, p.linear(block+"up"), relu, p.linear(block+"down")))
+			residual(norm, n.weigh(block+"qkv"), n.attention(block, queries), n.linear(block+"out")),
+			residual(norm, n.linear(block+"up"), relu, n.linear(block+"down")))
 	}
-	return chain(append(trunk, p.norm, p.linear("head"))...)
+	return chain(append(trunk, norm, n.linear("head"))...)
 }
 
 // A layer maps activations [features, T·B] to others, and returns with them the
@@ -197,49 +169,49 @@ func chain(layers ...layer) layer {
 //   - the bias of the keys adds the same to all scores of a query, which softmax
 //     ignores; that of the values passes through attention, whose weights sum to
 //     one, into the bias of the output map.
-func (n *Network) fold() parameters {
-	c, p := n.config, parameters{node: map[string]*Node{}}
+func (n *Network) fold() map[string]*Node {
+	c, folded := n.config, map[string]*Node{}
 	centred := func(x *Node) *Node { return Sub(x, ReduceAndKeep(x, ReduceMean, -1)) }
 	// into returns a linear map that takes the norm's gain and bias along.
 	into := func(norm, linear string) (weight, bias *Node) {
-		weight = n.names[linear+".weight"]
-		bias = Add(n.names[linear+".bias"], DotProduct(n.names[norm+".bias"], weight))
-		return Mul(ExpandAxes(n.names[norm+".gain"], -1), weight), bias
+		weight = n.stored[linear+".weight"]
+		bias = Add(n.stored[linear+".bias"], DotProduct(n.stored[norm+".bias"], weight))
+		return Mul(ExpandAxes(n.stored[norm+".gain"], -1), weight), bias
 	}
-	p.set("embed.weight", centred(n.names["embed.weight"]))
-	p.set("embed.bias", centred(n.names["embed.bias"]))
+	folded["embed.weight"] = centred(n.stored["embed.weight"])
+	folded["embed.bias"] = centred(n.stored["embed.bias"])
 	for l := range c.Layers {
 		block := fmt.Sprintf("blocks.%d.", l)
 		weight, bias := into(block+"norm1", block+"qkv")
 		scale := 1 / math.Sqrt(float64(c.Width/c.Heads))
 		part := func(x *Node, lo, hi int) *Node { return SliceAxis(x, -1, AxisRange(lo*c.Width, hi*c.Width)) }
-		p.set(block+"qkv.weight", Concatenate([]*Node{MulScalar(part(weight, 0, 1), scale), part(weight, 1, 3)}, -1))
-		p.set(block+"qkv.bias", MulScalar(part(bias, 0, 1), scale)) // of the queries
-		out := n.names[block+"out.weight"]
-		p.set(block+"out.weight", centred(out))
-		p.set(block+"out.bias", centred(Add(n.names[block+"out.bias"], DotProduct(part(bias, 2, 3), out))))
+		folded[block+"qkv.weight"] = Concatenate([]*Node{MulScalar(part(weight, 0, 1), scale), part(weight, 1, 3)}, -1)
+		folded[block+"qkv.bias"] = MulScalar(part(bias, 0, 1), scale) // of the queries
+		out := n.stored[block+"out.weight"]
+		folded[block+"out.weight"] = centred(out)
+		folded[block+"out.bias"] = centred(Add(n.stored[block+"out.bias"], DotProduct(part(bias, 2, 3), out)))
 		weight, bias = into(block+"norm2", block+"up")
-		p.set(block+"up.weight", weight)
-		p.set(block+"up.bias", bias)
-		p.set(block+"down.weight", centred(n.names[block+"down.weight"]))
-		p.set(block+"down.bias", centred(n.names[block+"down.bias"]))
+		folded[block+"up.weight"] = weight
+		folded[block+"up.bias"] = bias
+		folded[block+"down.weight"] = centred(n.stored[block+"down.weight"])
+		folded[block+"down.bias"] = centred(n.stored[block+"down.bias"])
 	}
 	weight, bias := into("norm", "head")
-	p.set("head.weight", weight)
-	p.set("head.bias", bias)
-	return p
+	folded["head.weight"] = weight
+	folded["head.bias"] = bias
+	return folded
 }
 
 // linear is y = Wᵀx + b.
-func (p *pass) linear(name string) layer { return chain(p.weigh(name), p.shift(name)) }
+func (n *Network) linear(name string) layer { return chain(n.weigh(name), n.shift(name)) }
 
 // weigh is y = Wᵀx.
-func (p *pass) weigh(name string) layer {
+func (n *Network) weigh(name string) layer {
 	name += ".weight"
-	weight := p.folded.node[name]
+	weight := n.folded[name]
 	return func(x *Node) (*Node, back) {
 		return Einsum("io,in->on", weight, x), func(dy *Node) *Node {
-			p.slopes[name] = outer(x, dy)
+			n.slopes[name] = outer(x, dy)
 			return Einsum("io,on->in", weight, dy)
 		}
 	}
@@ -255,13 +227,13 @@ func outer(x, dy *Node) *Node {
 }
 
 // shift is y = x + b.
-func (p *pass) shift(name string) layer {
+func (n *Network) shift(name string) layer {
 	name += ".bias"
 	return func(x *Node) (*Node, back) {
-		return Add(x, ExpandAxes(p.folded.node[name], -1)), func(dy *Node) *Node {
+		return Add(x, ExpandAxes(n.folded[name], -1)), func(dy *Node) *Node {
 			// A product with ones: XLA sums along the minor axis one by one.
 			ones := Ones(dy.Graph(), shapes.Make(dy.DType(), dy.Shape().Dimensions[1], 1))
-			p.slopes[name] = Squeeze(DotProduct(dy, ones), -1)
+			n.slopes[name] = Squeeze(DotProduct(dy, ones), -1)
 			return dy
 		}
 	}
@@ -269,7 +241,7 @@ func (p *pass) shift(name string) layer {
 
 // norm is LayerNorm of activations that are centred already, without gain and
 // bias: x/√(mean x² + ε).
-func (p *pass) norm(x *Node) (*Node, back) {
+func norm(x *Node) (*Node, back) {
 	inverse := Reciprocal(Sqrt(AddScalar(featureMean(Square(x)), transformer.Epsilon)))
 	y := Mul(x, inverse)
 	return y, func(dy *Node) *Node {
