@@ -24,17 +24,13 @@ var cli struct {
 type worksCommand struct{}
 
 // Run prints the machine and the works.
-func (worksCommand) Run() error {
+func (worksCommand) Run(all []work) error {
 	b, err := backend.New("")
 	if err != nil {
 		return err
 	}
 	defer b.Finalize()
 	on := backend.Describe(b)
-	all, err := works()
-	if err != nil {
-		return err
-	}
 	return json.NewEncoder(os.Stdout).Encode(map[string]any{"machine": experiment.Machine(&on), "works": all})
 }
 
@@ -45,11 +41,7 @@ type exportCommand struct {
 }
 
 // Run writes the file.
-func (e exportCommand) Run() error {
-	all, err := works()
-	if err != nil {
-		return err
-	}
+func (e exportCommand) Run(all []work) error {
 	return all[e.Work].export(e.File, e.Steps)
 }
 
@@ -60,11 +52,7 @@ type serveCommand struct {
 }
 
 // Run serves on standard input and output.
-func (s serveCommand) Run() error {
-	all, err := works()
-	if err != nil {
-		return err
-	}
+func (s serveCommand) Run(all []work) error {
 	b, err := backend.New(s.Backend)
 	if err != nil {
 		return err
@@ -114,6 +102,6 @@ func serve(once step, first int, in io.Reader, out io.Writer) error {
 }
 
 func main() {
-	ctx := kong.Parse(&cli)
+	ctx := kong.Parse(&cli, kong.BindToProvider(works))
 	ctx.FatalIfErrorf(ctx.Run())
 }

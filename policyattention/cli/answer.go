@@ -64,7 +64,7 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 	exact := m.States() <= smallStates || m.Gamma == 1
 	a.unit = m.Shortfall(a.Optimum, a.Optimum.V).Unit
 	for a.Round < a.Rounds {
-		next, err := await(ctx, a.Step)
+		next, err := await(ctx, fmt.Sprint("after round ", a.Round), a.Step)
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (a *answer) evaluate(ctx context.Context) error {
 		q        *mat.Dense
 		distance float64
 	}
-	x, err := await(ctx, func() (x values, err error) {
+	x, err := await(ctx, fmt.Sprint("after round ", a.Round), func() (x values, err error) {
 		x.v, x.q, x.distance, err = a.Values()
 		return x, err
 	})

@@ -75,7 +75,7 @@ func Run(args []string, stdout, stderr io.Writer, own ...experiment.Preset) (cod
 	c.out, c.errors, c.own = stdout, stderr, own
 	exited := false
 	parser, err := kong.New(&c, kong.Name("policyattention"), kong.Description(description),
-		kong.Writers(stdout, stderr), kong.Bind(&c.globals), help(own),
+		kong.Writers(stdout, stderr), kong.Bind(&c.globals), kong.BindToProvider(c.globals.running), help(own),
 		kong.Exit(func(n int) { exited, code = true, n }))
 	if err != nil {
 		fmt.Fprintln(stderr, "policyattention:", err)
@@ -149,11 +149,12 @@ func (g *globals) preset(unsaid string) (experiment.Preset, error) {
 	return experiment.ReadPreset(name, base)
 }
 
-// reading and running are the presets of commands that are told none.
-const reading, running = "paper", "quick"
+// reading is the preset of commands that are told none and make nothing.
+const reading = "paper"
 
-func (g *globals) open(unsaid string) (*experiment.Store, error) {
-	p, err := g.preset(unsaid)
+// running returns the store of the preset to run.
+func (g *globals) running() (*experiment.Store, error) {
+	p, err := g.preset("quick")
 	if err != nil {
 		return nil, err
 	}

@@ -40,11 +40,7 @@ type trainCmd struct {
 	Names []string `arg:"" optional:"" name:"run" help:"Names of training runs, from 'plan'; all without any."`
 }
 
-func (t trainCmd) Run(ctx context.Context, g *globals) error {
-	store, err := g.open(running)
-	if err != nil {
-		return err
-	}
+func (t trainCmd) Run(ctx context.Context, g *globals, store *experiment.Store) error {
 	all, err := store.Units()
 	if err != nil {
 		return err
@@ -70,7 +66,7 @@ func (g *globals) train(ctx context.Context, store *experiment.Store, runs []exp
 	if missing == nil {
 		return nil
 	}
-	if _, err := store.Backend(); err != nil { // before anything waits for it
+	if _, err := store.Models.Backend(); err != nil { // before anything waits for it
 		return err
 	}
 	store.Progress = g.progress()
@@ -91,16 +87,8 @@ type evaluateCmd struct {
 	Names []string `arg:"" optional:"" name:"name" help:"${evaluations}"`
 }
 
-func (e evaluateCmd) Run(ctx context.Context, g *globals) error {
-	store, err := g.open(running)
-	if err != nil {
-		return err
-	}
-	return e.evaluate(ctx, g, store)
-}
-
-// evaluate evaluates units one after the other, prints a line of each, and merges: tables say the rest.
-func (e evaluateCmd) evaluate(ctx context.Context, g *globals, store *experiment.Store) error {
+// Run evaluates units one after the other, prints a line of each, and merges: tables say the rest.
+func (e evaluateCmd) Run(ctx context.Context, g *globals, store *experiment.Store) error {
 	all, err := store.Units()
 	if err != nil {
 		return err
@@ -135,12 +123,8 @@ func (e evaluateCmd) evaluate(ctx context.Context, g *globals, store *experiment
 
 type reproduceCmd struct{}
 
-func (reproduceCmd) Run(ctx context.Context, g *globals) error {
-	store, err := g.open(running)
-	if err != nil {
-		return err
-	}
-	if err := (evaluateCmd{}).evaluate(ctx, g, store); err != nil {
+func (reproduceCmd) Run(ctx context.Context, g *globals, store *experiment.Store) error {
+	if err := (evaluateCmd{}).Run(ctx, g, store); err != nil {
 		return err
 	}
 	tables := g.results(store.Preset)
@@ -208,7 +192,7 @@ func (c tryCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	if err := (evaluateCmd{}).evaluate(ctx, g, store); err != nil {
+	if err := (evaluateCmd{}).Run(ctx, g, store); err != nil {
 		return err
 	}
 	rows := g.results(p).Block(string(experiment.Trial)).At(results.Horizons...)

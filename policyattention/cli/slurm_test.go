@@ -1,6 +1,6 @@
 //go:build linux
 
-package cli_test
+package cli
 
 // Job arrays are tested on a real Slurm: a controller and two node daemons on the loopback interface, with
 // every file of theirs in a folder of the test's own. It needs root and Debian's packages slurm-wlm and munge;
@@ -8,7 +8,6 @@ package cli_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net"
@@ -16,27 +15,31 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"icrl/internal/testkit"
 )
 
 // SLURM_TEST=1 asks for the test; it takes a minute.
 const wanted = "SLURM_TEST"
 
-// cluster is a Slurm on this machine.
+// cluster is a Slurm on this machine, with the grid of a preset.
 type cluster struct {
-	t     *testing.T
-	dir   string
-	env   []string
-	nodes map[string]*exec.Cmd
+	t              *testing.T
+	dir            string
+	env            []string
+	nodes          map[string]*exec.Cmd
+	preset         string // a file of JSON
+	binary, shared string // the command, and the artifacts that all nodes share
+	began          time.Time
 }
 
 // start starts the cluster and ends it with the test.
-func start(t *testing.T) *cluster {
+func start(t *testing.T, preset string) *cluster {
 	if os.Getenv(wanted) == "" {
 		t.Skipf("skipped: it takes a minute and root; 'make slurm-test' runs it")
 	}
@@ -48,25 +51,17 @@ func start(t *testing.T) *cluster {
 			t.Skipf("skipped: %v; the Debian packages slurm-wlm and munge have it", err)
 		}
 	}
-	dir, err := os.MkdirTemp("", "slurm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cluster{t: t, dir: dir, nodes: map[string]*exec.Cmd{}}
+	dir := testkit.Must(os.MkdirTemp("", "slurm"))(t)
+	c := &cluster{t: t, dir: dir, nodes: map[string]*exec.Cmd{}, preset: preset,
+		binary: filepath.Join(dir, "policyattention"), shared: filepath.Join(dir, "artifacts")}
 	t.Cleanup(c.end)
-	if err := os.Chmod(dir, 0o755); err != nil { // munge insists
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.Chmod(dir, 0o755)) // munge insists
 	for _, sub := range []string{"munge", "state", "spool"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.Mkdir(filepath.Join(dir, sub), 0o755))
 	}
 	for name, text := range map[string]string{"slurm.conf": configuration(t, dir),
 		"munge/key": strings.Repeat("a key that guards nothing", 2)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	// Slurm's own variables would reach into the jobs, were this test itself a job.
 	for _, v := range os.Environ() {
@@ -85,17 +80,19 @@ func start(t *testing.T) *cluster {
 	c.wait("both nodes are idle", time.Minute, func() bool {
 		return strings.Count(c.must("sinfo", "--noheader", "--Node", "--format=%N %T"), " idle\n") == 2
 	})
+	c.must("go", "build", "-o", c.binary, "icrl/policyattention/cmd/policyattention")
 	return c
 }
 
 // configuration is that of a controller and two nodes with their files in dir.
 func configuration(t *testing.T, dir string) string {
-	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
+	host, _, _ := strings.Cut(testkit.Must(os.Hostname())(t), ".")
+	var ports [3]int
+	for i := range ports {
+		l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+		defer l.Close() // all are held until all are known
+		ports[i] = l.Addr().(*net.TCPAddr).Port
 	}
-	host, _, _ = strings.Cut(host, ".")
-	ports := freePorts(t, 3)
 	return fmt.Sprintf(`ClusterName=test
 SlurmctldHost=%[2]s(127.0.0.1)
 SlurmctldPort=%[3]d
@@ -129,27 +126,12 @@ PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 `, dir, host, ports[0], ports[1], ports[2])
 }
 
-func freePorts(t *testing.T, n int) []int {
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close() // all are held until all are known
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports
-}
-
 // startNode starts a node in a namespace of processes, which end with the first of them.
 func (c *cluster) startNode(node string) {
 	cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
 		"slurmd -N "+node+" && while :; do sleep 1; done")
 	cmd.Env = c.env
-	if err := cmd.Start(); err != nil {
-		c.t.Fatalf("slurmd -N %s: %v", node, err)
-	}
+	testkit.Check(c.t, cmd.Start())
 	c.nodes[node] = cmd
 }
 
@@ -202,90 +184,40 @@ func (c *cluster) wait(what string, limit time.Duration, done func() bool) {
 	}
 }
 
-// results returns the rows, weights and lists of runs of the artifacts in a folder, but for
-// where runs were made and at what cost, by name.
-func results(t *testing.T, artifacts string) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	err := filepath.WalkDir(artifacts, func(path string, _ os.DirEntry, err error) error {
-		name, ext := strings.TrimPrefix(path, artifacts), filepath.Ext(path)
-		if err != nil || ext != ".parquet" && ext != ".safetensors" &&
-			!slices.Contains([]string{"runs.json", "trainings.json"}, filepath.Base(path)) {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		if err != nil || ext != ".json" {
-			all[name] = string(b)
-			return err
-		}
-		var list []map[string]any
-		if err := json.Unmarshal(b, &list); err != nil {
-			return err
-		}
-		for _, x := range list {
-			delete(x, "produced") // where and at what cost
-			delete(x, "cost")
-		}
-		b, err = json.Marshal(list)
-		all[name] = string(b)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-// grid is the grid of a preset on a cluster.
-type grid struct {
-	*cluster
-	preset         string // a file of JSON
-	binary, shared string // the command, and the artifacts that all nodes share
-	began          time.Time
-}
-
-func newGrid(t *testing.T, preset string) *grid {
-	c := start(t)
-	g := &grid{cluster: c, preset: preset, binary: filepath.Join(c.dir, "policyattention"),
-		shared: filepath.Join(c.dir, "artifacts")}
-	c.must("go", "build", "-o", g.binary, "icrl/policyattention/cmd/policyattention")
-	return g
-}
-
 // submit submits the grid.
-func (g *grid) submit() {
-	g.began = time.Now()
-	g.t.Log(strings.TrimSpace(g.must("../../scripts/slurm/submit.sh", "--preset", g.preset, "--artifacts", g.shared,
-		"--binary", g.binary, "--", "--mem=0")))
+func (c *cluster) submit() {
+	c.began = time.Now()
+	c.t.Log(strings.TrimSpace(c.must("../../scripts/slurm/submit.sh", "--preset", c.preset, "--artifacts", c.shared,
+		"--binary", c.binary, "--", "--mem=0")))
 }
 
 // ended waits for the end of all jobs.
-func (g *grid) ended() {
-	g.wait("all jobs have ended", 15*time.Minute, func() bool { return g.must("squeue", "--noheader") == "" })
+func (c *cluster) ended() {
+	c.wait("all jobs have ended", 15*time.Minute, func() bool { return c.must("squeue", "--noheader") == "" })
 }
 
 // run runs the command on the grid's artifacts.
-func (g *grid) run(args ...string) string {
-	return g.must(g.binary, append([]string{"--artifacts", g.shared, "--preset", g.preset}, args...)...)
+func (c *cluster) run(args ...string) string {
+	return c.must(c.binary, append([]string{"--artifacts", c.shared, "--preset", c.preset}, args...)...)
 }
 
 // path is one below the folder of the preset.
-func (g *grid) path(below string) string {
-	return filepath.Join(g.shared, strings.TrimSuffix(filepath.Base(g.preset), ".json"), below)
+func (c *cluster) path(below string) string {
+	return filepath.Join(c.shared, strings.TrimSuffix(filepath.Base(c.preset), ".json"), below)
 }
 
-func (g *grid) folders(pattern string) []string {
-	found, _ := filepath.Glob(g.path(pattern))
+func (c *cluster) folders(pattern string) []string {
+	found, _ := filepath.Glob(c.path(pattern))
 	return found
 }
 
-func (g *grid) log(name string) string {
-	text, _ := os.ReadFile(g.path(filepath.Join(".work", "slurm", name)))
+func (c *cluster) log(name string) string {
+	text, _ := os.ReadFile(c.path(filepath.Join(".work", "slurm", name)))
 	return string(text)
 }
 
-func (g *grid) since() string {
-	return fmt.Sprintf("%.1f s after submission", time.Since(g.began).Seconds())
+func (c *cluster) since() string {
+	return fmt.Sprintf("%.1f s after submission", time.Since(c.began).Seconds())
 }
 
 // A sweep is a file of JSON: two settings of two numbers each, with two seeds. It runs as arrays on
@@ -303,96 +235,79 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	text := `{"name": "sweep", "steps": 2000, "problems": 4, "rows": [` + strings.Join(rows, ", ") + "]}"
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	g := newGrid(t, file)
-	if n := len(regexp.MustCompile(`(?m)^\d+ `).FindAllString(g.run("plan"), -1)); n != 17 {
+	testkit.Check(t, os.WriteFile(file, []byte(text), 0o644))
+	c := start(t, file)
+	if n := len(regexp.MustCompile(`(?m)^\d+ `).FindAllString(c.run("plan"), -1)); n != 17 {
 		t.Fatalf("%d tasks, want 8 training runs, their evaluations and exact PMD's", n)
 	}
-	local := filepath.Join(g.dir, "local")
-	g.must(g.binary, "--artifacts", local, "--preset", g.preset, "evaluate")
+	local := filepath.Join(c.dir, "local")
+	c.must(c.binary, "--artifacts", local, "--preset", c.preset, "evaluate")
 
 	// An interrupted training run, task 7, whose state is damaged.
-	trained, err := filepath.Glob(filepath.Join(local, "sweep", "train", "*width=32,layers=2*-14101-*"))
-	if err != nil || len(trained) != 1 {
-		t.Fatalf("training runs %v, %v", trained, err)
+	trained := testkit.Must(filepath.Glob(filepath.Join(local, "sweep", "train", "*width=32,layers=2*-14101-*")))(t)
+	if len(trained) != 1 {
+		t.Fatalf("training runs %v", trained)
 	}
-	broken := g.path(filepath.Join(".work", filepath.Base(trained[0])))
-	if err := os.MkdirAll(broken, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(broken, "state.safetensors"), []byte("no state"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	broken := c.path(filepath.Join(".work", filepath.Base(trained[0])))
+	testkit.Check(t, os.MkdirAll(broken, 0o755))
+	testkit.Check(t, os.WriteFile(filepath.Join(broken, "state.safetensors"), []byte("no state"), 0o644))
 
-	g.submit()
-	g.killInTask0(t)
-	reports := g.folders(".work/slurm/report-*.log")
+	c.submit()
+	c.killInTask0(t)
+	reports := c.folders(".work/slurm/report-*.log")
 	if len(reports) != 1 {
 		t.Fatalf("reports %v", reports)
 	}
-	report := g.log(filepath.Base(reports[0]))
+	report := c.log(filepath.Base(reports[0]))
 	if n := strings.Count(report, "state.safetensors"); n != 2 ||
 		!strings.Contains(report, "2 of 17 tasks failed for good") {
 		t.Errorf("the report names %d failures:\n%s", n, report)
 	}
-	if n := strings.Count(g.log("1_7.log"), "attempt"); n != 1 {
+	if n := strings.Count(c.log("1_7.log"), "attempt"); n != 1 {
 		t.Errorf("what fails for good was attempted %d times", n)
 	}
-	if err := os.RemoveAll(broken); err != nil {
-		t.Fatal(err)
-	}
-	g.run("evaluate")
-	g.run("grid", "status") // fails if anything is left
-	if n := len(g.folders("train/*")); n != 8 {
+	testkit.Check(t, os.RemoveAll(broken))
+	c.run("evaluate")
+	c.run("grid", "status") // fails if anything is left
+	c.run("verify", "--whole")
+	if n := len(c.folders("train/*")); n != 8 {
 		t.Errorf("%d training runs, want 8", n)
 	}
-	g.sameAs(t, local)
+	got, want := digests(t, c.path("")), digests(t, filepath.Join(local, "sweep"))
+	if len(want) < 12 || !maps.Equal(got, want) {
+		t.Errorf("by Slurm %v, locally %v", got, want)
+	}
+	t.Logf("%s: %d files have the bytes of a run without Slurm", c.since(), len(want))
 }
 
 // killInTask0 kills the node that trains the first task, and sees the task end elsewhere.
-func (g *grid) killInTask0(t *testing.T) {
+func (c *cluster) killInTask0(t *testing.T) {
 	const run = "*width=16,layers=1*-14100-*"
 	// What is being made has a folder from before its first step until it is published.
-	g.wait("task 0 trains", time.Minute, func() bool {
-		return len(g.folders(".work/"+run+"-new")) > 0 && strings.Contains(g.log("1_0.log"), " on n")
+	c.wait("task 0 trains", time.Minute, func() bool {
+		return len(c.folders(".work/"+run+"-new")) > 0 && strings.Contains(c.log("1_0.log"), " on n")
 	})
-	_, after, _ := strings.Cut(g.log("1_0.log"), " on ")
+	_, after, _ := strings.Cut(c.log("1_0.log"), " on ")
 	node, _, _ := strings.Cut(after, ",")
-	g.killNode(node)
-	if len(g.folders("train/"+run)) > 0 {
+	c.killNode(node)
+	if len(c.folders("train/"+run)) > 0 {
 		t.Fatal("task 0 was done before its node died")
 	}
-	t.Logf("%s: killed node %s in the middle of task 0", g.since(), node)
-	g.wait("task 0 is queued again", 2*time.Minute, func() bool {
-		return strings.Contains(g.must("squeue", "--noheader", "--array", "--states=PENDING", "--format=%F_%K %r"),
+	t.Logf("%s: killed node %s in the middle of task 0", c.since(), node)
+	c.wait("task 0 is queued again", 2*time.Minute, func() bool {
+		return strings.Contains(c.must("squeue", "--noheader", "--array", "--states=PENDING", "--format=%F_%K %r"),
 			"1_0 BeginTime")
 	})
-	t.Logf("%s: Slurm has found out and queued task 0 again", g.since())
-	if len(g.folders("train/"+run)) > 0 {
+	t.Logf("%s: Slurm has found out and queued task 0 again", c.since())
+	if len(c.folders("train/"+run)) > 0 {
 		t.Fatal("task 0 was done without its job")
 	}
-	g.must("scontrol", "update", "JobId=1_0", "StartTime=now") // instead of Slurm's two minutes of patience
-	g.wait("task 0 is done", 5*time.Minute, func() bool { return len(g.folders("train/"+run)) > 0 })
-	g.startNode(node) // helps with the rest
-	g.ended()
-	t.Logf("%s: all jobs have ended; log of task 0:\n%s", g.since(), g.log("1_0.log"))
-	if text := g.log("1_0.log"); !strings.Contains(text, "attempt 2") || !strings.Contains(text, ": done") {
+	c.must("scontrol", "update", "JobId=1_0", "StartTime=now") // instead of Slurm's two minutes of patience
+	c.wait("task 0 is done", 5*time.Minute, func() bool { return len(c.folders("train/"+run)) > 0 })
+	c.startNode(node) // helps with the rest
+	c.ended()
+	t.Logf("%s: all jobs have ended; log of task 0:\n%s", c.since(), c.log("1_0.log"))
+	if text := c.log("1_0.log"); !strings.Contains(text, "attempt 2") || !strings.Contains(text, ": done") {
 		t.Error("the second attempt did not do task 0")
 	}
-}
-
-// sameAs holds the results against those of a run on this machine.
-func (g *grid) sameAs(t *testing.T, local string) {
-	got, want := results(t, g.shared), results(t, local)
-	if len(want) < 12 || !maps.Equal(got, want) {
-		t.Errorf("%d results by Slurm, %d locally", len(got), len(want))
-		for _, name := range slices.Sorted(maps.Keys(want)) {
-			if got[name] != want[name] {
-				t.Errorf("%s differs", name)
-			}
-		}
-	}
-	t.Logf("%s: %d files have the bytes of a run without Slurm", g.since(), len(want))
 }

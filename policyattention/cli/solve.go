@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,10 +57,8 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 		strings.ToLower(filepath.Ext(s.Out))):
 		return fmt.Errorf("%w: --out=%s, want a name that ends in .csv, .npz, .json or .svg", errUsage, s.Out)
 	}
-	problem, err := await(ctx, s.read)
-	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("stopped while the problem was read: %w", err)
-	} else if err != nil {
+	problem, err := await(ctx, "while the problem was read", s.read)
+	if err != nil {
 		return err
 	}
 	a := &answer{solveCmd: s, errors: g.errors}
@@ -67,10 +66,9 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 		a.warn("%s", w)
 	}
 	a.announce(problem.MDP)
-	scale, err := await(ctx, func() (*control.Scale, error) { return control.NewScale(problem) })
-	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("stopped before Q* was found: %w", err)
-	} else if err != nil {
+	scale, err := await(ctx, "before Q* was found",
+		func() (*control.Scale, error) { return control.NewScale(problem) })
+	if err != nil {
 		return err
 	}
 	loop, err := a.loop(scale)
@@ -92,10 +90,7 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 	if err := a.write(g); err != nil {
 		return err
 	}
-	if stopped != nil {
-		return fmt.Errorf("stopped after round %d: %w", a.Round, stopped)
-	}
-	return a.certain()
+	return cmp.Or(stopped, a.certain())
 }
 
 // read returns the problem.
@@ -114,8 +109,8 @@ func (s solveCmd) read() (mdp.Problem, error) {
 	return mdpfile.Decode("standard input", data, options)
 }
 
-// await returns what f does, or an error at once when ctx is cancelled.
-func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+// await returns what f does, or an error at once when ctx is cancelled, which says when that was.
+func await[T any](ctx context.Context, when string, f func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
@@ -130,7 +125,7 @@ func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 		return r.value, r.err
 	case <-ctx.Done():
 		var none T
-		return none, ctx.Err()
+		return none, fmt.Errorf("stopped %s: %w", when, ctx.Err())
 	}
 }
 

@@ -159,7 +159,11 @@ func (c verifyCmd) Run(ctx context.Context, g *globals) error {
 	if g.Backend == "" && !c.Whole {
 		g.Backend = "go" // XLA would compile for longer than a sample takes
 	}
-	store, err := g.open(reading)
+	p, err := g.preset(reading)
+	if err != nil {
+		return err
+	}
+	store, err := p.Open(g.Artifacts, g.Backend)
 	if err != nil {
 		return err
 	}
@@ -171,7 +175,7 @@ func (c verifyCmd) Run(ctx context.Context, g *globals) error {
 		return err
 	}
 	if v.Trainings == 0 && v.Units == 0 && len(v.Discrepancies) == 0 {
-		return fmt.Errorf("nothing to verify: %s holds no result of the preset %s", store.Root(), store.Preset.Name)
+		return fmt.Errorf("nothing to verify: %s holds no result of the preset %s", store.Root, store.Preset.Name)
 	}
 	if g.JSON {
 		err = g.print(v)

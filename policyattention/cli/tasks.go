@@ -17,15 +17,6 @@ type gridCmd struct {
 	Merge  gridMergeCmd  `cmd:"" help:"${merge}"`
 }
 
-func (g *globals) tasks() (*experiment.Store, []experiment.Unit, error) {
-	store, err := g.open(running)
-	if err != nil {
-		return nil, nil, err
-	}
-	tasks, err := store.Tasks()
-	return store, tasks, err
-}
-
 // listed is a line of plan and of grid status.
 type listed struct {
 	Index   int                 `json:"index"` // for grid run
@@ -35,26 +26,6 @@ type listed struct {
 	State   experiment.State    `json:"state"`
 	Minutes float64             `json:"estimated_core_minutes"`
 	Failure *experiment.Failure `json:"failure,omitempty"`
-}
-
-// listed returns the tasks of the preset.
-func (g *globals) listed() (all []listed, err error) {
-	store, tasks, err := g.tasks()
-	if err != nil {
-		return nil, err
-	}
-	for i, t := range tasks {
-		l := listed{Index: i, Kind: t.Kind(), Name: t.Path()}
-		if l.State, l.Failure, err = store.State(t); err != nil {
-			return nil, err
-		}
-		l.Done = l.State == experiment.Done
-		if t.Training != nil {
-			l.Minutes = t.Training.Seconds() / 60
-		}
-		all = append(all, l)
-	}
-	return all, nil
 }
 
 // last says what a task will take, or why it failed.
@@ -68,26 +39,37 @@ func (l listed) last() string {
 	return "seconds"
 }
 
-// list prints the tasks, or as JSON.
-func (g *globals) list() ([]listed, error) {
-	all, err := g.listed()
+// list prints the tasks of the preset, or as JSON.
+func (g *globals) list(store *experiment.Store) (all []listed, err error) {
+	tasks, err := store.Tasks()
 	if err != nil {
 		return nil, err
 	}
+	w := tabwriter.NewWriter(g.out, 0, 0, 2, ' ', 0)
+	for i, t := range tasks {
+		l := listed{Index: i, Kind: t.Kind(), Name: t.Path()}
+		if l.State, l.Failure, err = store.State(t); err != nil {
+			return nil, err
+		}
+		l.Done = l.State == experiment.Done
+		if t.Training != nil {
+			l.Minutes = t.Training.Seconds() / 60
+		}
+		all = append(all, l)
+		if !g.JSON {
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", l.Index, l.Kind, l.Name, l.State, l.last())
+		}
+	}
 	if g.JSON {
 		return all, g.print(all)
-	}
-	w := tabwriter.NewWriter(g.out, 0, 0, 2, ' ', 0)
-	for _, l := range all {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", l.Index, l.Kind, l.Name, l.State, l.last())
 	}
 	return all, w.Flush()
 }
 
 type planCmd struct{}
 
-func (planCmd) Run(g *globals) error {
-	all, err := g.list()
+func (planCmd) Run(g *globals, store *experiment.Store) error {
+	all, err := g.list(store)
 	if err != nil || g.JSON {
 		return err
 	}
@@ -105,8 +87,8 @@ type gridRunCmd struct {
 	Index int `arg:"" help:"Number of the task, from 0; see 'policyattention plan'."`
 }
 
-func (r gridRunCmd) Run(ctx context.Context, g *globals) error {
-	store, tasks, err := g.tasks()
+func (r gridRunCmd) Run(ctx context.Context, g *globals, store *experiment.Store) error {
+	tasks, err := store.Tasks()
 	if err != nil {
 		return err
 	}
@@ -143,8 +125,8 @@ var (
 	errTasksLeft   = errors.New("not yet done")
 )
 
-func (gridStatusCmd) Run(g *globals) error {
-	all, err := g.list()
+func (gridStatusCmd) Run(g *globals, store *experiment.Store) error {
+	all, err := g.list(store)
 	if err != nil {
 		return err
 	}
@@ -163,15 +145,11 @@ func (gridStatusCmd) Run(g *globals) error {
 
 type gridMergeCmd struct{}
 
-func (gridMergeCmd) Run(ctx context.Context, g *globals) error {
-	store, err := g.open(running)
-	if err != nil {
-		return err
-	}
+func (gridMergeCmd) Run(ctx context.Context, g *globals, store *experiment.Store) error {
 	put, err := store.Merge(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(g.out, "%d results put into %s\n", put, store.Root())
+	_, err = fmt.Fprintf(g.out, "%d results put into %s\n", put, store.Root)
 	return err
 }

@@ -13,11 +13,11 @@ import (
 	"icrl/policyattention/experiment"
 )
 
-// digests returns those of what the artifacts of a folder hold, by file, but for what made it at what cost.
-func digests(t *testing.T, artifacts string) map[string]string {
+// digests returns those of what a preset's folder holds, by file, but for what made it at what cost.
+func digests(t *testing.T, root string) map[string]string {
 	t.Helper()
-	all, root := map[string]string{}, filepath.Join(artifacts, "smoke")
-	for _, pattern := range []string{"train/*/*", "new/*/*/*/*", "rows/*", "policies/*", "losses.parquet", ".*.*"} {
+	all := map[string]string{}
+	for _, pattern := range []string{"train/*/*", "new/*/*/*/*", "rows/*", "policies/*", "*.parquet", ".*.*"} {
 		for _, path := range testkit.Must(filepath.Glob(filepath.Join(root, pattern)))(t) {
 			if filepath.Base(path) != "run.json" {
 				all[strings.TrimPrefix(path, root)] = testkit.Must(experiment.FileDigest(path))(t)
@@ -78,7 +78,7 @@ func TestGridKilled(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	got, want := digests(t, killed), digests(t, plain)
+	got, want := digests(t, filepath.Join(killed, "smoke")), digests(t, filepath.Join(plain, "smoke"))
 	if len(want) < 4 || !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -29,13 +29,13 @@ const WorkFolder = ".work"
 
 // work returns the folder for unfinished work on a result that will be folder.
 func (s *Store) work(folder string) string {
-	return filepath.Join(s.root, WorkFolder, filepath.Base(folder))
+	return filepath.Join(s.Root, WorkFolder, filepath.Base(folder))
 }
 
 // lock waits until no other process makes the result folder of a task, and tells Progress where it
 // has to wait.
 func (s *Store) lock(ctx context.Context, task, folder string) (unlock func(), err error) {
-	if err := os.MkdirAll(filepath.Join(s.root, WorkFolder), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(s.Root, WorkFolder), 0o755); err != nil {
 		return nil, fmt.Errorf("experiment: %w", err)
 	}
 	path := s.work(folder) + ".lock"
@@ -62,24 +62,6 @@ func (s *Store) lock(ctx context.Context, task, folder string) (unlock func(), e
 		}
 		lock.Unlock() //nolint:errcheck // the same
 	}
-}
-
-// begin returns an empty folder for what will be the folder of a result. The caller holds that one's lock, so
-// what lies half-written is of the dead.
-func (s *Store) begin(folder string) (dir string, err error) {
-	dir = s.work(folder) + "-new"
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
-		return "", fmt.Errorf("experiment: %w", err)
-	}
-	return dir, nil
-}
-
-// publish makes folder appear with what is in dir.
-func publish(dir, folder string) error {
-	if err := errors.Join(os.MkdirAll(filepath.Dir(folder), 0o755), os.Rename(dir, folder)); err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	return nil
 }
 
 // Failure says why a result could not be made, for good.
@@ -111,8 +93,8 @@ func (s *Store) fail(u Unit, failure error) error {
 
 // forgive forgets the failure of a task, if there was one.
 func (s *Store) forgive(u Unit) error {
-	if err := os.Remove(s.failureFile(u)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("experiment: %w", err)
+	if err := os.Remove(s.failureFile(u)); !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
 	return nil
 }
@@ -135,14 +117,10 @@ func Passing(err error) bool {
 // WriteFile stores a file, which appears complete or not at all, in a folder that is made if it
 // does not exist.
 func WriteFile(path string, b []byte) error {
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
-	if err == nil {
-		err = renameio.WriteFile(path, b, 0o644)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	return nil
+	return renameio.WriteFile(path, b, 0o644)
 }
 
 // WriteJSON stores v as a file of JSON, as WriteFile does.
@@ -166,22 +144,10 @@ func readJSON(path string, v any) error {
 	return nil
 }
 
-// copyFile copies a file, which appears complete or not at all.
-func copyFile(to, from string) error {
-	b, err := os.ReadFile(from)
-	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	return WriteFile(to, b)
-}
-
 // FileDigest returns the SHA-256 of a file in hexadecimal.
 func FileDigest(path string) (string, error) {
 	b, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("experiment: %w", err)
-	}
-	return digest(b), nil
+	return digest(b), err
 }
 
 func digest(b []byte) string {

@@ -14,7 +14,7 @@ import (
 
 // One at a time holds a lock, whoever removes its file, and no file is left behind.
 func TestLock(t *testing.T) {
-	s := &Store{root: t.TempDir()}
+	s := &Store{Root: t.TempDir()}
 	var group sync.WaitGroup
 	var inside, most atomic.Int32
 	for range 8 {
@@ -32,7 +32,7 @@ func TestLock(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if left, err := os.ReadDir(filepath.Join(s.root, WorkFolder)); err != nil || len(left) > 0 || most.Load() != 1 {
+	if left, err := os.ReadDir(filepath.Join(s.Root, WorkFolder)); err != nil || len(left) > 0 || most.Load() != 1 {
 		t.Errorf("%d held it at once; left behind: %v, %v", most.Load(), left, err)
 	}
 	unlock, err := s.lock(t.Context(), "a task", "x/result")
@@ -53,7 +53,7 @@ func TestLock(t *testing.T) {
 
 // A result appears complete or not at all, and what a dead process has left goes.
 func TestMade(t *testing.T) {
-	s := &Store{root: t.TempDir()}
+	s := &Store{Root: t.TempDir()}
 	full := fmt.Errorf("writing: %w", syscall.ENOSPC)
 	fails := Unit{Block: Trial, Name: "a fails", Config: 1, Compute: func(context.Context, *Store, int,
 		*Result) (*Result, error) {

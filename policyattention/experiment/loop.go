@@ -76,7 +76,7 @@ func (l *Loop) run(s *Store, problems []mdp.Problem, stored *Result) ([]control.
 	var controller control.Controller = control.ExactPMD(l.Eta)
 	if l.Deployment != nil {
 		var err error
-		if controller, err = l.Deployment.Controller(s.models, l.Eta, l.Problems.Root); err != nil {
+		if controller, err = l.Deployment.Controller(s.Models, l.Eta, l.Problems.Root); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -218,7 +218,7 @@ func (x study) compute(s *Store, key rows.Key, first int, _ *Result) (*Result, e
 			return nil, err
 		}
 	}
-	all, err := x.Study.Compute(s.models, problems)
+	all, err := x.Study.Compute(s.Models, problems)
 	for i := range all.Tuned {
 		all.Tuned[i].Key = key
 	}

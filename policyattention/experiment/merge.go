@@ -35,7 +35,7 @@ func (s *Store) Merge(ctx context.Context) (put int, err error) {
 		return 0, err
 	}
 	for _, pattern := range []string{".*", "*/.*"} { // half-written files of one that was killed
-		paths, _ := filepath.Glob(filepath.Join(s.root, pattern)) // the pattern is well formed
+		paths, _ := filepath.Glob(filepath.Join(s.Root, pattern)) // the pattern is well formed
 		for _, path := range paths {
 			os.Remove(path) //nolint:errcheck // a folder that is not empty stays
 		}
@@ -50,7 +50,7 @@ func (s *Store) Merge(ctx context.Context) (put int, err error) {
 		}
 		os.Remove(filepath.Dir(path)) //nolint:errcheck // it may hold what is no result of the preset
 	}
-	os.Remove(filepath.Join(s.root, newFolder)) //nolint:errcheck // the same
+	os.Remove(filepath.Join(s.Root, newFolder)) //nolint:errcheck // the same
 	return m.put, nil
 }
 
@@ -122,13 +122,13 @@ func (m *merge) unplanned(s *Store, tasks []Unit) error {
 
 func (m *merge) write(s *Store, tasks []Unit) error {
 	for _, block := range slices.Sorted(maps.Keys(m.tables)) {
-		if err := m.tables[block].Write(s.root, string(block)); err != nil {
+		if err := m.tables[block].Write(s.Root, string(block)); err != nil {
 			return err
 		}
 	}
 	problems, err := s.Preset.problems(tasks)
 	if err == nil {
-		err = rows.Write(filepath.Join(s.root, problemsFile), problems)
+		err = rows.Write(filepath.Join(s.Root, problemsFile), problems)
 	}
 	lists := map[string][]Record{trainingsFile: {}, runsFile: {}}
 	for _, r := range m.records {
@@ -140,13 +140,13 @@ func (m *merge) write(s *Store, tasks []Unit) error {
 	}
 	for _, file := range []string{trainingsFile, runsFile} {
 		if err == nil {
-			err = WriteJSON(filepath.Join(s.root, file), lists[file])
+			err = WriteJSON(filepath.Join(s.Root, file), lists[file])
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return writeSums(s.root, m.merged)
+	return writeSums(s.Root, m.merged)
 }
 
 // problems returns the evaluation problems, so that nobody needs our random streams.

@@ -41,7 +41,7 @@ func TestFailures(t *testing.T) {
 	s := testkit.Must(little(t).Open(t.TempDir(), "go"))(t)
 	tasks := testkit.Must(s.Tasks())(t)
 	training := tasks[0]
-	work := filepath.Join(s.Root(), experiment.WorkFolder)
+	work := filepath.Join(s.Root, experiment.WorkFolder)
 	testkit.Check(t, os.MkdirAll(work, 0o755))
 	failed := filepath.Join(work, training.Path()+"-"+method.Hash(training.Training)[:12]+".failed")
 	testkit.Check(t, os.WriteFile(failed, []byte(`{"error": "no such luck"}`), 0o644))
@@ -98,7 +98,7 @@ func whole(t *testing.T, artifacts, want string) {
 		}
 	}
 	testkit.Must(s.Merge(t.Context()))(t)
-	got, sums := files(t, s.Root()), filepath.Join(s.Root(), "SHA256SUMS")
+	got, sums := files(t, s.Root), filepath.Join(s.Root, "SHA256SUMS")
 	if text := string(testkit.Must(os.ReadFile(sums))(t)); text != want || got[len(got)-1] != "SHA256SUMS" {
 		t.Errorf("it ends in %q with the digests\n%swant\n%s", got, text, want)
 	}

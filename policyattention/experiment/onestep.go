@@ -78,7 +78,7 @@ func (p Preset) rules(f Fixtures, actor method.Actor, deployed bool) Rules {
 }
 
 func (c Rules) compute(s *Store, key rows.Key, first int, _ *Result) (*Result, error) {
-	actor, err := c.Actor.Actor(s.models)
+	actor, err := c.Actor.Actor(s.Models)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ type OneBackup struct {
 }
 
 func (c OneBackup) compute(s *Store, key rows.Key, first int, _ *Result) (*Result, error) {
-	asked, err := c.Critic.Critic(s.models, c.Problems.Root)
+	asked, err := c.Critic.Critic(s.Models, c.Problems.Root)
 	if err != nil {
 		return nil, err
 	}

@@ -36,15 +36,10 @@ const (
 
 // Record is what is kept of a unit or a training run besides rows and weights.
 type Record struct {
-	Block  Block           `json:"block,omitempty"`
-	Name   string          `json:"name"`
-	Kind   string          `json:"kind,omitempty"` // of a training run
-	Method string          `json:"method,omitempty"`
-	Recipe string          `json:"recipe,omitempty"`
-	S      int32           `json:"s,omitempty"`
-	Seed   int64           `json:"seed,omitempty"`
-	Step   int32           `json:"step,omitempty"`
-	Family string          `json:"family,omitempty"`
+	Block Block  `json:"block,omitempty"`
+	Name  string `json:"name"`
+	Kind  string `json:"kind,omitempty"` // of a training run
+	rows.Key
 	Hash   string          `json:"hash"` // SHA-256 of the configuration
 	Config json.RawMessage `json:"config"`
 	// Weights are the SHA-256 of those that a unit used, by training run, or of the files that a training
@@ -70,18 +65,16 @@ func (r Record) run() any {
 	if r.Block == "" {
 		return rows.Loss{Training: r.Name}
 	}
-	return rows.Key{Method: r.Method, Recipe: r.Recipe, S: r.S, Seed: r.Seed, Step: r.Step, Family: r.Family}
+	return r.Key
 }
 
 // Store makes the results of one preset and finds them again.
 type Store struct {
 	Preset Preset
+	Root   string // folder of the preset's results
 	// Progress, if not nil, is told of training steps and of waiting.
 	Progress func(Progress)
-
-	root    string
-	backend func() (compute.Backend, error)
-	models  *method.Models
+	Models   *method.Models // the trained networks; their Backend is made when it is first needed
 
 	mu     sync.Mutex
 	sealed *sealed      // what Merge has put together
@@ -108,25 +101,16 @@ func (p Preset) Open(artifacts, backendName string) (*Store, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	s := &Store{
-		Preset: p, root: filepath.Join(artifacts, p.Name),
-		backend: sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) }),
+	s := &Store{Preset: p, Root: filepath.Join(artifacts, p.Name)}
+	s.Models = &method.Models{
+		Backend: sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) }),
+		Path: func(w method.Weights) (string, error) {
+			_, err := s.record(training(w.Training))
+			return s.weightsPath(w), err
+		},
 	}
-	s.models = &method.Models{Backend: s.backend, Path: func(w method.Weights) (string, error) {
-		_, err := s.record(training(w.Training))
-		return s.weightsPath(w), err
-	}}
 	return s, nil
 }
-
-// Root returns the folder of the preset's results.
-func (s *Store) Root() string { return s.root }
-
-// Models gives the trained networks of the store.
-func (s *Store) Models() *method.Models { return s.models }
-
-// Backend returns the store's backend, which is made when it is first needed.
-func (s *Store) Backend() (compute.Backend, error) { return s.backend() }
 
 // Units lists the preset's cells and the units of its studies.
 func (s *Store) Units() ([]Unit, error) {
@@ -149,9 +133,9 @@ func fileName(name string) string {
 // folder returns where a task's result is before it is merged, and weights are for good.
 func (s *Store) folder(u Unit) string {
 	if u.Training != nil {
-		return filepath.Join(s.root, trainFolder, u.Name+"-"+u.hash()[:12])
+		return filepath.Join(s.Root, trainFolder, u.Name+"-"+u.hash()[:12])
 	}
-	return filepath.Join(s.root, newFolder, string(u.Block), fileName(u.Name)+"-"+u.hash()[:12])
+	return filepath.Join(s.Root, newFolder, string(u.Block), fileName(u.Name)+"-"+u.hash()[:12])
 }
 
 // index reads the records that have been merged, again where they have changed.
@@ -159,7 +143,7 @@ func (s *Store) index() (*sealed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var written [2]time.Time
-	files := []string{filepath.Join(s.root, runsFile), filepath.Join(s.root, trainingsFile)}
+	files := []string{filepath.Join(s.Root, runsFile), filepath.Join(s.Root, trainingsFile)}
 	for i, file := range files {
 		if info, err := os.Stat(file); err == nil {
 			written[i] = info.ModTime()
@@ -195,7 +179,7 @@ func (s *Store) record(u Unit) (r Record, err error) {
 	err = readJSON(filepath.Join(s.folder(u), recordFile), &r)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		err = fmt.Errorf("experiment: %s in %s: %w", u.Path(), s.root, ErrMissing)
+		err = fmt.Errorf("experiment: %s in %s: %w", u.Path(), s.Root, ErrMissing)
 	case err == nil && r.Hash != u.hash():
 		err = fmt.Errorf("experiment: %s is of another configuration than its name says", s.folder(u))
 	}
@@ -229,7 +213,7 @@ func (s *Store) block(name Block) (map[any]*rows.Tables, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x.blocks[name] == nil {
-		all, err := rows.ReadBlock(s.root, string(name))
+		all, err := rows.ReadBlock(s.Root, string(name))
 		if err != nil {
 			return nil, err
 		}
@@ -254,8 +238,8 @@ func (s *Store) make(ctx context.Context, u Unit) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("experiment: before %s: %w", u.Path(), context.Cause(ctx))
 	}
-	dir, err := s.begin(s.folder(u))
-	if err != nil {
+	dir := s.work(s.folder(u)) + "-new" // where one is, it is of the dead
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
@@ -274,7 +258,7 @@ func (s *Store) make(ctx context.Context, u Unit) error {
 	if err := WriteJSON(filepath.Join(dir, recordFile), r); err != nil {
 		return err
 	}
-	return publish(dir, s.folder(u))
+	return errors.Join(os.MkdirAll(filepath.Dir(s.folder(u)), 0o755), os.Rename(dir, s.folder(u)))
 }
 
 // Evaluate returns the result of a unit, computing it where it is missing, and
@@ -319,7 +303,7 @@ func (s *Store) machine(networks bool) (Produced, error) {
 	if !networks {
 		return Machine(nil), nil
 	}
-	b, err := s.backend()
+	b, err := s.Models.Backend()
 	if err != nil {
 		return Produced{}, err
 	}

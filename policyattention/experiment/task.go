@@ -33,8 +33,7 @@ func (u Unit) hash() string { return digest(u.config()) }
 
 // record returns what a unit's record has before it is run.
 func (u Unit) record() Record {
-	r := Record{Block: u.Block, Name: u.Name, Method: u.Method, Recipe: u.Recipe, S: u.S, Seed: u.Seed, Step: u.Step,
-		Family: u.Family, Config: u.config()}
+	r := Record{Block: u.Block, Name: u.Name, Key: u.Key, Config: u.config()}
 	if r.Hash = digest(r.Config); u.Training != nil {
 		r.Kind = u.Training.Key()
 	}

@@ -38,10 +38,7 @@ func (s *Store) Train(ctx context.Context, c method.Training) error {
 	if err := s.make(ctx, u); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(s.work(s.folder(u))); err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	return nil
+	return os.RemoveAll(s.work(s.folder(u)))
 }
 
 // trained makes a training run, writes its weights to the folder dir and completes its record.
@@ -65,8 +62,9 @@ func (s *Store) trained(ctx context.Context, u Unit, dir string, r *Record) (*Re
 		if file == lastWeights {
 			path = made.Weights
 		}
-		if r.Weights[file], err = FileDigest(path); err == nil {
-			err = copyFile(filepath.Join(dir, file), path)
+		b, err := os.ReadFile(path)
+		if err == nil {
+			r.Weights[file], err = digest(b), WriteFile(filepath.Join(dir, file), b)
 		}
 		if err != nil {
 			return nil, err
@@ -81,7 +79,7 @@ func (s *Store) train(ctx context.Context, c method.Training, work string) (*tra
 	case method.Alone:
 		return c.Run(ctx, work, s.progress(c))
 	case method.Shared:
-		b, err := s.backend()
+		b, err := s.Models.Backend()
 		if err != nil {
 			return nil, err
 		}

@@ -149,18 +149,18 @@ func leftOut(tasks []Unit, whole bool, chosen uint64) map[int]bool {
 
 // verifyFiles compares the files with SHA256SUMS, where the preset has been merged.
 func (s *Store) verifyFiles(v *Verification) error {
-	sums, err := readSums(s.root)
+	sums, err := readSums(s.Root)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(filepath.Join(s.root, runsFile)); err == nil {
-			v.add(filepath.Join(s.root, sumsFile), 0, "it is missing")
+		if _, err := os.Stat(filepath.Join(s.Root, runsFile)); err == nil {
+			v.add(filepath.Join(s.Root, sumsFile), 0, "it is missing")
 		}
 		return nil
 	}
 	if err != nil {
-		v.add(filepath.Join(s.root, sumsFile), 0, "%v", err)
+		v.add(filepath.Join(s.Root, sumsFile), 0, "%v", err)
 		return nil
 	}
-	names, err := sealedFiles(s.root, nil)
+	names, err := sealedFiles(s.Root, nil)
 	if err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
@@ -168,7 +168,7 @@ func (s *Store) verifyFiles(v *Verification) error {
 	all := append(slices.Collect(maps.Keys(sums)), names...)
 	slices.Sort(all)
 	for _, name := range slices.Compact(all) {
-		path := filepath.Join(s.root, name)
+		path := filepath.Join(s.Root, name)
 		want, ok := sums[name]
 		got, err := FileDigest(path)
 		switch {
@@ -273,10 +273,10 @@ func (s *Store) verifyUnit(ctx context.Context, v *Verification, u Unit, r Recor
 // chosen lists which problems of a unit, n in number, are computed again: the first ones, or those that the
 // seed chooses.
 func (v *Verification) chosen(u Unit, n int) (some []int32) {
-	for i, p := range seed.New(v.Seed, "verification", u.Path()).Perm(u.Problems)[:n] {
-		if !u.Chosen {
-			p = i
-		}
+	if !u.Chosen {
+		return (&Result{}).Places(0, n)
+	}
+	for _, p := range seed.New(v.Seed, "verification", u.Path()).Perm(u.Problems)[:n] {
 		some = append(some, int32(p))
 	}
 	slices.Sort(some)
@@ -327,7 +327,7 @@ func (s *Store) again(
 
 // verifyProblems compares the stored problems with those that are drawn.
 func (s *Store) verifyProblems(v *Verification, tasks []Unit) error {
-	path := filepath.Join(s.root, problemsFile)
+	path := filepath.Join(s.Root, problemsFile)
 	stored, err := rows.Read[rows.Problem](path)
 	if errors.Is(err, fs.ErrNotExist) { // not merged, or missed already
 		return nil
@@ -364,7 +364,7 @@ func (s *Store) verifyPlan(v *Verification, tasks []Unit) error {
 	}
 	x, err := s.index()
 	if err != nil {
-		v.add(s.root, 0, "%v", err)
+		v.add(s.Root, 0, "%v", err)
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.records)) {
@@ -385,7 +385,7 @@ func (s *Store) verifyPlan(v *Verification, tasks []Unit) error {
 		}
 	}
 	for _, pattern := range []string{newFolder + "/*/*", trainFolder + "/*"} {
-		paths, _ := filepath.Glob(filepath.Join(s.root, filepath.FromSlash(pattern))) // the pattern is well formed
+		paths, _ := filepath.Glob(filepath.Join(s.Root, filepath.FromSlash(pattern))) // the pattern is well formed
 		for _, path := range paths {
 			if !folders[path] {
 				v.add(path, 0, "no configuration of preset %s has this name and hash", s.Preset.Name)

@@ -344,9 +344,9 @@ func TestVerifyFindsCorruptions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s, artifacts := merged(t)
-			c.change(t, s.Root())
+			c.change(t, s.Root)
 			if c.sealed {
-				seal(t, s.Root())
+				seal(t, s.Root)
 			}
 			s = testkit.Must(little(t).Open(artifacts, "go"))(t)
 			v := testkit.Must(s.Verify(t.Context(), strings.Contains(c.name, "-steps"), 1))(t)

@@ -4,7 +4,7 @@
 // A Method is one value. Package experiment carries out what it describes, with training
 // that survives kills, stored results and verification, and knows no method by name. The
 // methods of the paper are listed in package paper; a program of one's own adds a value to
-// that list, or makes another: the example of package experiment does.
+// that list, or makes another: TestMethodFromOutside of package cli does.
 package method
 
 import (

@@ -87,7 +87,7 @@ func (r anySet) unit(c anymdp.Config) experiment.Unit {
 			if first > 0 {
 				horizons = anyReplayed(r)
 			}
-			forward, err := anyForward(s.Root(), c)
+			forward, err := anyForward(s.Root, c)
 			if err != nil {
 				return nil, err
 			}

@@ -213,7 +213,7 @@ func (r equalRun) compute(s *experiment.Store, first int, stored *experiment.Res
 func (r equalRun) asCase(s *experiment.Store, j int) method.Case {
 	return method.Case{
 		Condition: r.Condition, States: r.States, Run: j, Values: r.Values, Untuned: r.Untuned,
-		Root: equalRoots[r.States].Samples + uint64(j), Models: s.Models(), Folder: s.Root(),
+		Root: equalRoots[r.States].Samples + uint64(j), Models: s.Models, Folder: s.Root,
 		Deploy: func(name method.Name, recipe string) (method.Deployment, error) {
 			u, err := s.Preset.Unit(experiment.Cell{Block: experiment.Benchmark, Key: rows.Key{
 				Method: name, Recipe: recipe, S: int32(r.States), Family: string(mdp.Random),

@@ -17,23 +17,28 @@ import (
 	"icrl/policyattention/train"
 )
 
+// probe is a study of a trained actor on problems of its own.
+type probe struct {
+	Actor *Weights `json:"actor"`
+	Root  uint64   `json:"root"` // of problems and contexts
+}
+
+// Weights implements method.Study.
+func (p probe) Weights() []method.Weights { return p.Actor.Weights() }
+
+// OwnProblems implements method.Study: contexts are drawn as in training.
+func (probe) OwnProblems() bool { return true }
+
 // heads is the study of what attention does in a trained actor, and of what its tokens hold.
 type heads struct {
-	Actor    *Weights `json:"actor"`
-	Root     uint64   `json:"root"` // of the contexts' problems
-	Contexts int      `json:"contexts"`
+	probe
+	Contexts int `json:"contexts"`
 }
 
 func headsOf(s method.Setting) (method.Study, error) {
 	w, err := weights(train.Proximal, s)
-	return heads{w, s.Root, 256}, err
+	return heads{probe{w, s.Root}, 256}, err
 }
-
-// Weights implements method.Study.
-func (h heads) Weights() []method.Weights { return h.Actor.Weights() }
-
-// OwnProblems implements method.Study: contexts are drawn as in training.
-func (heads) OwnProblems() bool { return true }
 
 // Compute implements method.Study: by layer, or by layer and head.
 func (h heads) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err error) {

@@ -19,7 +19,7 @@ func TestInspect(t *testing.T) {
 			clear(params[x.Offset+16*64:][:16*64])
 		}
 	}
-	study := heads{Root: 5, Contexts: 64}
+	study := heads{probe{Root: 5}, 64}
 	found := map[string][]float64{}
 	for _, m := range testkit.Must(study.inspect(testkit.Must(train.NewModel(c, 0, params))(t)))(t) {
 		found[m.Quantity] = append(found[m.Quantity], m.Value)

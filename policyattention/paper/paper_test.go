@@ -82,7 +82,7 @@ func TestWithoutBaselines(t *testing.T) {
 	}
 	run := without(t, baselines...)
 	run("list", "-test", "./policyattention/...")
-	run("test", "-vet=off", "./policyattention/experiment", "-run", "TestMethodFromOutside")
+	run("test", "-vet=off", "./policyattention/cli", "-run", "TestMethodFromOutside")
 }
 
 // without returns what runs go on the module without folders and their lines in the list of methods.

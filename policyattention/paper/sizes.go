@@ -13,24 +13,17 @@ import (
 
 // sizes is the study of a trained actor on problems of sizes that it was not trained on, and of its own.
 type sizes struct {
-	Actor    *Weights `json:"actor"`
-	Root     uint64   `json:"root"` // of problems and contexts
-	Sizes    []int    `json:"sizes"`
-	Problems int      `json:"problems"` // a size, and contexts
-	Rounds   int      `json:"rounds"`
-	Eta      float64  `json:"eta"`
+	probe
+	Sizes    []int   `json:"sizes"`
+	Problems int     `json:"problems"` // a size, and contexts
+	Rounds   int     `json:"rounds"`
+	Eta      float64 `json:"eta"`
 }
 
 func sizesOf(s method.Setting) (method.Study, error) {
 	w, err := weights(train.Proximal, s)
-	return sizes{w, s.Root, []int{4, 8, 16}, 256, s.Rounds, s.Eta}, err
+	return sizes{probe{w, s.Root}, []int{4, 8, 16}, 256, s.Rounds, s.Eta}, err
 }
-
-// Weights implements method.Study.
-func (x sizes) Weights() []method.Weights { return x.Actor.Weights() }
-
-// OwnProblems implements method.Study.
-func (sizes) OwnProblems() bool { return true }
 
 // Compute implements method.Study: by size, row_l1 as in study heads, mean_ratio, the mean loss over exact PMD's,
 // and locked, the share of problems more than .05 behind it.

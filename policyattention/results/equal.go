@@ -32,40 +32,41 @@ func informedOf(value func(Column) string) informed {
 	return informed{value(Method), value("information"), n, states, value("untuned") == "1"}
 }
 
-// study holds the rows in their order, and losses [runs][problems] by horizon.
+// after names the losses of a row after T rounds or, for "chosen" and "greedy", after 20 rounds, of policies at the
+// temperatures that calibration problems chose and greedy ones.
+type after struct{ method, condition, states, t string }
+
+func (i informed) after(t any) after {
+	return after{i.method, rows.Condition(i.information, i.n, i.untuned), fmt.Sprint(i.states), fmt.Sprint(t)}
+}
+
+// study holds the rows in their order, and losses [runs][problems].
 type study struct {
 	rows   []informed
-	losses map[informed]map[string][][]float64
+	losses map[after][][]float64
 }
 
 func (s *Store) readStudy() (*study, error) {
-	x := &study{losses: map[informed]map[string][][]float64{}}
+	x := &study{losses: map[after][][]float64{}}
 	all := s.Block("equal")
 	for _, at := range all.Where(Column("run").Is(0), Column("problem").Is(0), Column("round").Is(1)).at {
-		i := informedOf(func(c Column) string { return all.data.value(c, at) })
-		x.rows, x.losses[i] = append(x.rows, i), map[string][][]float64{}
+		x.rows = append(x.rows, informedOf(func(c Column) string { return all.data.value(c, at) }))
 	}
 	groups, noRows := all.At(equalHorizons...).groups([]Column{Method, "information", "n", "untuned", S})
 	for _, g := range groups {
-		x.losses[informedOf(func(c Column) string { return g.key[c] })][g.key[T]] = g.sample
+		x.losses[informedOf(func(c Column) string { return g.key[c] }).after(g.key[T])] = g.sample
 	}
 	sharper, none := s.Block("equal-sharpness").At(20).groups([]Column{Method, Recipe, S, "start"})
 	for _, g := range sharper {
-		for i, losses := range x.losses {
-			of := rows.Condition(i.information, i.n, i.untuned)
-			if g.key[Method] == i.method && g.key[Recipe] == of && g.key[S] == fmt.Sprint(i.states) {
-				losses[g.key["start"]] = g.sample
-			}
-		}
+		x.losses[after{g.key[Method], g.key[Recipe], g.key[S], g.key["start"]}] = g.sample
 	}
 	return x, errors.Join(noRows, none)
 }
 
-// at returns a row's losses [runs][problems] after T rounds; for "chosen" and "greedy", after 20 rounds, of policies
-// at the temperatures that calibration problems chose and greedy ones. What has one run, since nothing in it is
-// random, is repeated where more runs are wanted.
+// at returns a row's losses [runs][problems]: see after. What has one run, since nothing in it is random, is repeated
+// where more runs are wanted.
 func (x *study) at(i informed, horizon any, runs int) ([][]float64, error) {
-	losses := x.losses[i][fmt.Sprint(horizon)]
+	losses := x.losses[i.after(horizon)]
 	if len(losses) == 0 {
 		return nil, fmt.Errorf("results: no rows of %s, %s, S = %d, T = %v", i.method, i.words(), i.states, horizon)
 	}
@@ -94,10 +95,7 @@ func (i informed) ours() informed {
 }
 
 func (s *Store) equal() (t Table) {
-	t.Title = "Equal information: mean losses of methods tuned by one rule, and less PolicyAttention's"
 	t.Columns = []string{"information", "method", "S", "T", "mean loss", "minus PolicyAttention's", "95 % interval"}
-	t.Notes = []string{"Below 0 the method is better. Where only losses stand, information is generative samples, as " +
-		"many a round as the number says."}
 	x, err := s.study()
 	if t.err = err; err != nil {
 		return t
@@ -121,7 +119,6 @@ func (s *Store) equal() (t Table) {
 
 // greedy is what the first round of policy iteration leaves of the study's problems.
 func (s *Store) greedy() (t Table) {
-	t.Title = "Problems of the study with equal information that one greedy step on Q^π₀ solves"
 	t.Columns = []string{"S", "share solved"}
 	rows := s.Block("equal").Where(Method.Is("policy-iteration"), Column("round").Is(1))
 	t.err = rows.err
@@ -171,14 +168,12 @@ func equalLabel(method string) string {
 // η = .8. Lead = Update + Information + Tuning, on every replicate of the bootstrap too.
 type Lead struct {
 	Lead, Update, Information, Tuning stats.Estimate
-	UpdateWindow, UpdateModel         stats.Estimate // at equal information
-	TwoWay                            bool           // whether the method can read the model
+	UpdateWindow, UpdateModel         stats.Estimate // at equal information; zero where it cannot read the model
 }
 
 // LeadOver takes the lead over a method at a size and horizon, or of policies that are "chosen" or "greedy" (see
-// at), apart. With all step sizes tuned there
-// is a two-way table of losses, update rule by information: Update is the mean of its two differences
-// between rules, Information of those between informations.
+// after), apart. With all step sizes tuned there is a two-way table of losses, update rule by information: Update is
+// the mean of its two differences between rules, Information of those between informations.
 func (s *Store) LeadOver(method string, states int, horizon any) (l Lead, err error) {
 	x, err := s.study()
 	if err != nil {
@@ -186,13 +181,14 @@ func (s *Store) LeadOver(method string, states int, horizon any) (l Lead, err er
 	}
 	tuned := informed{method, "window", 20, states, false}
 	published := informed{method, "window", 20, states, true}
-	if x.losses[published] == nil { // nothing is published
+	if x.losses[published.after(20)] == nil { // nothing is published
 		published = tuned
 	}
 	rows := []informed{published, tuned, tuned.ours(), {"policyattention", "model", 0, states, false},
 		{"policyattention", "model", 0, states, true}}
-	if name := withModel[method]; name != "" {
-		rows, l.TwoWay = append(rows, informed{name, "model", 0, states, false}), true
+	name, twoWay := withModel[method]
+	if twoWay {
+		rows = append(rows, informed{name, "model", 0, states, false})
 	}
 	var samples [][][]float64
 	for _, r := range rows {
@@ -206,7 +202,7 @@ func (s *Store) LeadOver(method string, states int, horizon any) (l Lead, err er
 		&l.Lead: {1, 0, 0, 0, -1, 0}, &l.Tuning: {1, -1, 0, 1, -1, 0}, &l.UpdateWindow: {0, 1, -1, 0, 0, 0},
 		&l.Update: {0, 1, -1, 0, 0, 0}, &l.Information: {0, 0, 1, -1, 0, 0},
 	}
-	if l.TwoWay {
+	if twoWay {
 		parts[&l.UpdateModel] = []float64{0, 0, 0, -1, 0, 1}
 		parts[&l.Update] = []float64{0, .5, -.5, -.5, 0, .5}
 		parts[&l.Information] = []float64{0, .5, .5, -.5, 0, -.5}
@@ -224,26 +220,16 @@ var leads = []string{"liang-lai", "algorithm-distillation", "s5rl", "q-learning"
 	"posterior-sampling"}
 
 func (s *Store) lead() (t Table) {
-	t.Title = "PolicyAttention's lead, as the paper compares, taken apart (mean losses)"
 	t.Columns = []string{"method", "S", "T", "lead", "= update rule", "+ information", "+ tuning",
 		"update, both on 20 transitions", "update, both with the model"}
-	t.Notes = []string{"Above 0 is in PolicyAttention's favour. The recipe cpu of Algorithm Distillation does not " +
-		"learn in context at S = 16: table qualification."}
 	for _, method := range leads {
 		for _, states := range []int{8, 16} {
 			for _, horizon := range Horizons {
 				l, err := s.LeadOver(method, states, horizon)
 				t.err = errors.Join(t.err, err)
 				label := strings.Replace(Label(method), "Distillation", "Distillation (cpu)", 1)
-				row := []any{label, fmt.Sprint(states), fmt.Sprint(horizon)}
-				for _, e := range []stats.Estimate{l.Lead, l.Update, l.Information, l.Tuning, l.UpdateWindow,
-					l.UpdateModel} {
-					row = append(row, signed(e))
-				}
-				if !l.TwoWay {
-					row[8] = nil
-				}
-				t.Add(row...)
+				t.Add(label, fmt.Sprint(states), fmt.Sprint(horizon), signed(l.Lead), signed(l.Update),
+					signed(l.Information), signed(l.Tuning), signed(l.UpdateWindow), signed(l.UpdateModel))
 			}
 		}
 	}
@@ -255,12 +241,8 @@ var treatments = []any{20, "chosen", "greedy"}
 
 // leadSharpness is the lead when every policy is sharpened, and its parts of greedy policies.
 func (s *Store) leadSharpness() (t Table) {
-	t.Title = "PolicyAttention's lead at T = 20 when every policy is sharpened (mean losses)"
 	t.Columns = []string{"method", "S", "lead", "at temperatures", "greedy", "= update rule", "+ information",
 		"+ tuning"}
-	t.Notes = []string{"Lead: of policies as returned, as in table lead-20; at the temperature that 24 calibration " +
-		"problems chose for each run; greedy. The parts are of the greedy lead. Above 0 is in PolicyAttention's " +
-		"favour."}
 	for _, method := range leads {
 		for _, states := range []int{8, 16} {
 			row := []any{Label(method), fmt.Sprint(states)}
@@ -277,7 +259,10 @@ func (s *Store) leadSharpness() (t Table) {
 	return t
 }
 
-// signed writes a difference with its interval.
-func signed(e stats.Estimate) string {
+// signed writes a difference with its interval, nothing where none was estimated.
+func signed(e stats.Estimate) any {
+	if e.ByRun == nil {
+		return nil
+	}
 	return fmt.Sprintf("%+#.3g [%+#.3g, %+#.3g]", e.Value, e.Lo, e.Hi)
 }

@@ -176,10 +176,9 @@ func (s *Store) figure5() (title string, panels []*report.Panel, err error) {
 // the second is dashed.
 func overRounds(p *report.Panel, rows Rows, name, colour string, of ...func([]float64) float64) error {
 	var horizons []int
-	for _, round := range rows.Number("round") {
-		if k := int(round); k > 0 && !slices.Contains(horizons, k) {
-			horizons = append(horizons, k)
-		}
+	for _, round := range rows.Where(Column("round").Not(0)).Values("round") {
+		k, _ := strconv.Atoi(round) // of a column of numbers
+		horizons = append(horizons, k)
 	}
 	groups, err := rows.At(horizons...).groups(nil)
 	for i, summary := range of {

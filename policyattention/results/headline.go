@@ -33,14 +33,8 @@ func (s *Store) headline() Table {
 
 func (s *Store) headlineOf(horizons []int, filters ...Filter) Table {
 	return s.Block("headline").Where(filters...).At(horizons...).By(Method, Recipe, S, T).Runs().
-		Against(s.exact("headline").At(horizons...).By(S)).OverProblems().ByRun().Ratio().WithTail().Locked().
-		Titled("Losses against exact PMD's on 4,096, 2,048 and 1,024 problems (S = 4, 8, 16)", headlineNote)
+		Against(s.exact("headline").At(horizons...).By(S)).OverProblems().ByRun().Ratio().WithTail().Locked()
 }
-
-const headlineNote = "Means / reference: mean loss over all runs / exact PMD's. Its interval is for other problems " +
-	"and the same networks, and covers .95 at S = 4, .92 to .94 at S = 8 and .83 to .95 at S = 16 (TestCoverage); " +
-	"for other networks see the range over runs. 95 %, 99 %, worst: of the loss less exact PMD's. Locked: the share " +
-	"of problems where that is above .05."
 
 // seen are the recipes by which tokens see each other, and what a pair sees.
 var seen = []struct{ recipe, pair string }{{"plain", "all before (paper)"},
@@ -49,9 +43,6 @@ var seen = []struct{ recipe, pair string }{{"plain", "all before (paper)"},
 
 // attention compares networks with attention and without: all training runs that there are.
 func (s *Store) attention() (t Table) {
-	notes := []string{"Means / reference: mean loss over all runs / exact PMD's. Locked: the share of problems more " +
-		"than .05 above exact PMD's loss. Intervals are for other problems; those of runs that lock up, on more than " +
-		"one problem in a hundred, are exact ones for other runs."}
 	for _, states := range []string{"4", "8"} {
 		for _, x := range seen {
 			part := s.looped(x.recipe, states).with("a pair sees", func(line) any { return x.pair })
@@ -60,15 +51,14 @@ func (s *Store) attention() (t Table) {
 				t.err = errors.Join(t.err, err)
 				if x == seen[0] && len(c.ByRun) >= 10 {
 					tau := stats.RankCorrelation(c.ByRun, l.last.ByRun)
-					notes = append(notes, fmt.Sprintf("Rank correlation (Kendall) of row-L1 and locked over runs, all "+
-						"before, S = %s: %s.", states, tau.Text(report.Number)))
+					t.Notes = append(t.Notes, fmt.Sprintf("Rank correlation (Kendall) of row-L1 and locked over runs, "+
+						"all before, S = %s: %s.", states, tau.Text(report.Number)))
 				}
 				return c.shown()
 			})
 			t = t.Then(part.Locking())
 		}
 	}
-	t = t.Titled("Actors with attention and without, T = 40", notes...)
 	return t.short("a pair sees", "S", "one-step row-L1 [range over runs]", "runs", "means / reference", "locked",
 		"runs that lock up")
 }
@@ -85,10 +75,7 @@ func (s *Store) oneStep(recipe, states string) (Cell, error) {
 
 // sizes is how networks with attention and without do at sizes that they were not trained on.
 func (s *Store) sizes() (t Table) {
-	t.Title = "Trained actors at other sizes, T = 40"
 	t.Columns = []string{"a pair sees", "trained at S", "S", "runs", "one-step row-L1", "means / exact PMD", "locked"}
-	t.Notes = []string{"Medians over runs and the range over runs, on 256 problems a size. States beyond those " +
-		"trained are embedded as the first ones again. Locked: the share of problems more than .05 behind exact PMD."}
 	all := s.Block("sizes-numbers").Of("value")
 	for _, x := range seen {
 		cells := all.Where(Recipe.Is(x.recipe)).By(S, "x", "quantity").Mean()
@@ -106,12 +93,8 @@ func (s *Store) sizes() (t Table) {
 
 // heads is what attention does in trained actors, layer by layer.
 func (s *Store) heads() (t Table) {
-	t.Title = "Attention in trained actors, by layer"
 	t.Columns = []string{"S", "layer", "own pair", "its state's", "others", "row-L1 without one head", "R² of log π",
 		"R² of ηQ"}
-	t.Notes = []string{"Means over heads and three runs, on 256 contexts of other MDPs. Layer 0 is the embedding; " +
-		"its attention is equal weights for all that is seen. Without one head: times the row-L1 of the whole " +
-		"actor, the range over heads and runs. R²: of a linear read-out of one token."}
 	numbers := s.Block("heads-numbers")
 	t.err = numbers.err
 	for _, states := range numbers.Values(S) {
@@ -187,9 +170,7 @@ func (s *Store) sharpness() (t Table) {
 		}
 		t.Add(row...)
 	}
-	return t.Titled("Mean loss at T = 20 as returned, at a temperature that calibration problems chose, and greedy",
-		"The policies of the benchmark: means over all runs, with intervals for other problems; 64 problems are few "+
-			"for these. / PA: over PolicyAttention's, treated in the same way.")
+	return t
 }
 
 // treated names what policies are of.

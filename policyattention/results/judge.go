@@ -115,8 +115,7 @@ func (s *Store) Claims(p *Paper) (all []Judged, err error) {
 }
 
 func (s *Store) claimsTable() (t Table) {
-	t.Title = "The paper's numbers and statements beside what is found here"
-	t.Columns = []string{"section", "claim", "paper", "here [95 % interval]", "verdict", "why"}
+	t.Columns = []string{"section", "claim", "paper", here, "verdict", "why"}
 	all, err := s.claims()
 	if t.err = err; err != nil {
 		return t
@@ -128,7 +127,7 @@ func (s *Store) claimsTable() (t Table) {
 }
 
 func (s *Store) verdicts() (t Table) {
-	t.Title, t.Columns = "Verdicts", []string{"verdict", "claims"}
+	t.Columns = []string{"verdict", "claims"}
 	all, err := s.claims()
 	if t.err = err; err != nil {
 		return t

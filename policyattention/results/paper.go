@@ -34,16 +34,21 @@ type Paper struct {
 	byQuery map[string]Claim
 }
 
-// Files of lines with fields between tabs: the claims, Tables 2 and 4, and the findings of documents.
+// Files of lines with fields between tabs: the claims, Tables 1, 2 and 4, the findings of documents, and what stands
+// above and below tables.
 var (
 	//go:embed claims.tsv
 	claims string
+	//go:embed table1.tsv
+	table1 string
 	//go:embed table2.tsv
 	table2 string
 	//go:embed table4.tsv
 	table4 string
 	//go:embed findings.tsv
 	findings string
+	//go:embed captions.tsv
+	captionsTSV string
 )
 
 // ThePaper are the claims of the paper, claims.tsv.
@@ -94,13 +99,10 @@ func fields(text string) (all [][]string) {
 const here = "here [95 % interval]"
 
 // answered is a table of text below a line of headings, where questions stand in the column of what is found here.
-func (s *Store) answered(title, text string) (t Table) {
-	t.Title = title
-	for n, f := range fields(text) {
-		if n == 0 {
-			t.Columns = f
-			continue
-		}
+func (s *Store) answered(text string) (t Table) {
+	all := fields(text)
+	t.Columns = all[0]
+	for _, f := range all[1:] {
 		var row []any
 		for k, v := range f {
 			if t.Columns[k] == here {

@@ -65,11 +65,8 @@ func (s *Store) parameters(training run) (n int, err error) {
 }
 
 func (s *Store) table4() (t Table) {
-	t.Title = "Table 4: what methods are given, at S = 8, and what a training run costs"
 	t.Columns = []string{"method", "training signal", "online access a round", "training data",
 		"paper: parameters; cost", "parameters", "CPU-h"}
-	t.Notes = []string{"Costs of the first run: processor time on the machine that trained it, not comparable with " +
-		"the paper's."}
 	runs, err := s.list("runs.json")
 	trainings, errT := s.list("trainings.json")
 	if t.err = errors.Join(err, errT); t.err != nil {
@@ -108,7 +105,6 @@ func labelled(method, recipe string) string {
 }
 
 func (s *Store) costs() (t Table) {
-	t.Title = "Processor time of trainings and evaluations"
 	t.Columns = []string{"what", "runs", "CPU-h", "longest: CPU-h", "made on"}
 	runs, err := s.list("runs.json")
 	trainings, errT := s.list("trainings.json")

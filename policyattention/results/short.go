@@ -12,18 +12,18 @@ import (
 // Tables of documents, which have room for less.
 
 // allFindings are the findings of RESULTS, each with a number and the table that has more: README's five first.
-func (s *Store) allFindings() Table { return s.answered("Findings", findings) }
+func (s *Store) allFindings() Table { return s.answered(findings) }
 
 // findings are those of README.
 func (s *Store) findings() Table {
 	t := s.tables["all-findings"]()
-	t.Rows = t.Rows[:min(5, len(t.Rows))]
+	t.lines = t.lines[:min(5, len(t.lines))]
 	return t.short(t.Columns[:3]...)
 }
 
 // reproduced are the claims of README, the largest difference first.
 func (s *Store) reproduced() (t Table) {
-	t.Title, t.Columns = "Does it reproduce?", []string{"item", "paper", "here [95 % interval]", "verdict", "why"}
+	t.Columns = []string{"item", "paper", here, "verdict", "why"}
 	for _, prefix := range []string{
 		"ratio benchmark method=policyattention recipe=plain s=8 t=40",
 		"ratio benchmark method=policyattention recipe=plain s=16 t=40",
@@ -75,43 +75,32 @@ func (s *Store) greedyLeads() (t Table) {
 		}
 		t.Add(row...)
 	}
-	return t.Titled("Mean loss over PolicyAttention's at T = 20, as returned and with both policies greedy",
-		"Intervals are for other problems and the same networks; 64 problems are few for these.")
+	return t
 }
 
 // equalModel is what methods with the model and tuned step sizes are left with.
 func (s *Store) equalModel() Table {
-	t := s.tables["equal"]()
 	shown := []any{Label("policyattention"), Label("exact-pmd"), Label("liang-lai"), Label("value-iteration")}
-	t.Rows = slices.DeleteFunc(slices.Clone(t.Rows), func(row []any) bool {
-		return row[0] != "model" || row[3] != 20 || !slices.Contains(shown, row[1])
-	})
-	t.Notes = nil
-	return t.short("method", "S", "mean loss")
+	return s.tables["equal"]().keep(func(l line) bool {
+		return l.entries[0] == "model" && l.entries[3] == 20 && slices.Contains(shown, l.entries[1])
+	}).short("method", "S", "mean loss")
 }
 
 func (s *Store) critics20() Table {
 	return s.tables["critics"]().keep(func(l line) bool { return l.group.key[T] == "20" }).
-		short("method", "S", "error of a backup", "means / exact PMD", "worst", "means / mean of samples").
-		noted("Means / mean of samples: over the loop of the same actor with the mean of the same samples. Worst: of " +
-			"the loss less exact PMD's.")
+		short("method", "S", "error of a backup", "means / exact PMD", "worst", "means / mean of samples")
 }
 
 func (s *Store) lead20() Table {
-	t := s.tables["lead"]()
-	t.Rows = slices.DeleteFunc(slices.Clone(t.Rows), func(row []any) bool {
-		return row[2] != "20" || row[0] == Label("q-learning") || row[0] == Label("sarsa")
-	})
-	return t.short("method", "S", "lead", "= update rule", "+ information", "+ tuning")
+	return s.tables["lead"]().keep(func(l line) bool {
+		method := l.entries[0]
+		return l.entries[2] == "20" && method != Label("q-learning") && method != Label("sarsa")
+	}).short("method", "S", "lead", "= update rule", "+ information", "+ tuning")
 }
 
 func (s *Store) qualified() Table {
-	t := s.tables["qualification"]()
-	t.Rows = slices.DeleteFunc(slices.Clone(t.Rows),
-		func(row []any) bool { // of recipes that are controls themselves
-			recipe := fmt.Sprint(row[1])
-			return strings.HasSuffix(recipe, "-short") || strings.HasSuffix(recipe, "-cleared")
-		})
-	return t.short("method", "recipe", "S", "round 1", "round 40", "runs", "minus its control [95 % interval]",
-		"qualifies")
+	return s.tables["qualification"]().keep(func(l line) bool { // recipes that are no controls themselves
+		recipe := fmt.Sprint(l.entries[1])
+		return !strings.HasSuffix(recipe, "-short") && !strings.HasSuffix(recipe, "-cleared")
+	}).short("method", "recipe", "S", "round 1", "round 40", "runs", "minus its control [95 % interval]", "qualifies")
 }

@@ -26,10 +26,7 @@ func (s *Store) mechanism() Table {
 		Then(quantity("mechanism-steps", "fitted_eta", "fitted η, mean")).
 		Then(quantity("calibration-steps", "fitted_eta", "fitted η at .8")).
 		Then(quantity("backups", "error", "error of a backup")).
-		Named("rule", "row-L1 to a rule, or quantity", "mean", "here", "95 % interval", "range over runs").
-		Titled("What learned actors and critics do in one step",
-			"Inputs: rounds 0 to 8 of exact PMD on held-out problems, η uniform on [.4, 1.2]. The paper does not give "+
-				"its inputs, on which distances depend.")
+		Named("rule", "row-L1 to a rule, or quantity", "mean", "here", "95 % interval", "range over runs")
 }
 
 func (s *Store) frontier() Table {
@@ -52,10 +49,7 @@ func (s *Store) frontier() Table {
 			report.Interval{Lo: y.Lo, Hi: y.Hi}, ThePaper.Printed(x.Query), x, rowL1.lines[i].last, front)
 	}
 	t.Columns = append(t.Columns[:3:3], "paper", "median", "95 % interval", "ζ: paper", "ζ", "row-L1", "non-dominated")
-	return t.Against(s.exact("confirmation").At(20).By(S).Then(s.exact("benchmark").At(20).By(S))).WithTail().
-		Titled("Fidelity and loss at T = 20 along training",
-			"ζ and row-L1: medians over runs and problems of the mean over rounds 0–19, in the contexts of the loop.",
-			tailNote)
+	return t.Against(s.exact("confirmation").At(20).By(S).Then(s.exact("benchmark").At(20).By(S))).WithTail()
 }
 
 // dominates reports whether (x, y) is as low as (u, v) in both coordinates, and lower in one.
@@ -138,9 +132,7 @@ func (s *Store) qualification() (t Table) {
 			l.last, stats.TailOf(slices.Concat(l.group.sample...), 1).Worst, improved(begin.group, l.group),
 			len(l.group.sample), said(control), qualifies)...)
 	}
-	return t.Titled("Does it learn in context? Median loss on qualification problems after rounds 1 and 40",
-		"The control of a recipe remembers nothing between rounds. A recipe qualifies if its loss falls by a "+
-			"tenth or more and ends below its control's, with an interval below zero.")
+	return t
 }
 
 // improved says on how many of the problems of all runs the loss falls.
@@ -160,7 +152,6 @@ func improved(first, last group) string {
 var printedSteps = map[string]string{"8": "2 0.2", "16": "2 0.8"}
 
 func (s *Store) tuning() (t Table) {
-	t.Title = "Step sizes on calibration problems: the paper's choice and the best of our grid"
 	t.Columns = []string{"method", "S", "setting", "α", "β", "T = 20", "mean", "99 %", "worst", "T = 40"}
 	by := []Column{Method, Recipe, S, "start", "alpha", "beta"}
 	at20, at40 := s.Block("tuning").At(20).By(by...), s.Block("tuning").At(40).By(by...)
@@ -173,7 +164,7 @@ func (s *Store) tuning() (t Table) {
 		return []any{l.entries[0], l.entries[2], setting, l.entries[4], l.entries[5], stats.Median(l.group.sample[0]),
 			stats.Mean(l.group.sample[0]), tail.P99, tail.Worst, stats.Median(at40.lines[i].group.sample[0])}
 	}
-	best, rows := map[string]int{}, [][]any{} // indices of rows by size and setting
+	best, rows := map[string]int{}, []line(nil) // indices of rows by size and setting
 	for i, l := range at20.lines {
 		key := l.group.key
 		if key[Method] != "liang-lai" {
@@ -189,12 +180,12 @@ func (s *Store) tuning() (t Table) {
 		}
 		of := row("best, "+setting, i)
 		if at, seen := best[key[S]+setting]; !seen {
-			best[key[S]+setting], rows = len(rows), append(rows, of)
-		} else if of[5].(float64) < rows[at][5].(float64) {
-			rows[at] = of
+			best[key[S]+setting], rows = len(rows), append(rows, line{entries: of})
+		} else if of[5].(float64) < rows[at].entries[5].(float64) {
+			rows[at].entries = of
 		}
 	}
-	t.Rows = append(t.Rows, rows...)
+	t.lines = append(t.lines, rows...)
 	return t
 }
 
@@ -223,9 +214,7 @@ func (s *Store) critics() Table {
 			return o.key[Method] == mean && g.key[Method] != mean && g.key[S] == o.key[S] && g.key[T] == o.key[T]
 		}).
 		RatioOfMeans().Named("ratio of means", "means / exact PMD", "ratio of means", "means / mean of samples").
-		WithInterval().Paired().WithInterval().Titled("Critics that see samples, six of every pair a round",
-		"Means / mean of samples, and the difference by problem: beside the loop of the same actor with the mean of "+
-			"the same samples.", tailNote)
+		WithInterval().Paired().WithInterval()
 }
 
 // any sets the actor for any MDP beside the actors of fixed shape, on their problems.
@@ -249,12 +238,11 @@ func (s *Store) any() (t Table) {
 	}
 	t.Columns = []string{"S", "T", "read-out", "fixed shape", "any MDP", "difference of medians", "95 % interval",
 		"by problem: 99 %", "worst"}
-	return t.Titled("The actor for any MDP beside actors of fixed shape: median losses")
+	return t
 }
 
 // anySets pools the excess of the actor for any MDP over exact PMD over all sets of problems.
 func (s *Store) anySets() (t Table) {
-	t.Title = "The actor for any MDP: excess over exact PMD, all sets of problems and runs"
 	t.Columns = []string{"read-out", "T", "problems", "median", "99 %", "worst", "above .02", "ratio of means"}
 	all := s.Block("any").Where(Column("set").Not("cliff, S = 4", "cliff, S = 8", "cliff, S = 16"))
 	for _, readout := range []string{"prior", "network", "mixed"} {
@@ -274,7 +262,6 @@ func (s *Store) anySets() (t Table) {
 
 // cliffs is where the actor for any MDP might lock up.
 func (s *Store) cliffs() (t Table) {
-	t.Title = "The actor for any MDP at a cliff, T = 40: one action worth −K, a thousandth of the mass on the best"
 	t.Columns = []string{"S", "problems", "exact PMD: worst", "prior: worst excess", "above .02",
 		"network: worst excess", "above .02"}
 	all := s.Block("any").Where(Column("round").Is(40))
@@ -294,7 +281,6 @@ func (s *Store) cliffs() (t Table) {
 
 // families is where PMD by attention is the right tool, and where it is not.
 func (s *Store) families() (t Table) {
-	t.Title = "Mean loss at γ = .99 by backups of all pairs; policy iteration and natural gradient take ten a round"
 	all := s.Block("families").Where(Column("round").Is(20, 100))
 	t.Columns, t.err = []string{"family", "backups"}, all.err
 	methods := all.Values(Method)

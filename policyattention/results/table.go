@@ -12,13 +12,13 @@ import (
 // Table is a table in the making. Verbs return it with columns added; an error that one of them
 // meets is returned by Shown.
 type Table struct {
-	report.Table          // with rows of its own where no verbs made them
+	report.Table          // without rows
 	by           []Column // that it was grouped by
 	lines        []line
 	err          error
 }
 
-// line is a row of a table that verbs make.
+// line is a row of a table, with its group where verbs made it.
 type line struct {
 	entries   []any
 	group     group
@@ -52,11 +52,8 @@ func (t Table) Titled(title string, notes ...string) Table {
 	return t
 }
 
-// noted replaces the notes.
-func (t Table) noted(notes ...string) Table {
-	t.Notes = notes
-	return t
-}
+// Add adds a row, one entry a column.
+func (t *Table) Add(entries ...any) { t.lines = append(t.lines, line{entries: entries}) }
 
 // By groups rows by columns, one row of a table a group: its sample has a run a seed.
 func (r Rows) By(columns ...Column) (t Table) {
@@ -87,14 +84,19 @@ func (r Rows) By(columns ...Column) (t Table) {
 	return t
 }
 
+// each changes every row.
+func (t Table) each(change func(*line)) Table {
+	t.lines = slices.Clone(t.lines)
+	for i := range t.lines {
+		change(&t.lines[i])
+	}
+	return t
+}
+
 // with appends a column whose entry of each row is made from it.
 func (t Table) with(name string, entry func(line) any) Table {
-	lines := slices.Clone(t.lines)
-	for i, l := range lines {
-		lines[i].entries = append(slices.Clone(l.entries), entry(l))
-	}
-	t.lines, t.Columns = lines, append(slices.Clone(t.Columns), name)
-	return t
+	t.Columns = append(slices.Clone(t.Columns), name)
+	return t.each(func(l *line) { l.entries = append(slices.Clone(l.entries), entry(*l)) })
 }
 
 // Against sets what the verbs after it compare each row with: the row of the other table that has
@@ -115,17 +117,12 @@ func (t Table) match(other Table, fits func(g, o group) bool) Table {
 	if t.err == nil {
 		t.err = other.err
 	}
-	t.lines = slices.Clone(t.lines)
-	for i, l := range t.lines {
-		t.lines[i].reference = group{}
-		for _, o := range other.lines {
-			if fits(l.group, o.group) {
-				t.lines[i].reference = o.group
-				break
-			}
+	return t.each(func(l *line) {
+		l.reference = group{}
+		if i := slices.IndexFunc(other.lines, func(o line) bool { return fits(l.group, o.group) }); i >= 0 {
+			l.reference = other.lines[i].group
 		}
-	}
-	return t
+	})
 }
 
 // Median adds the median over runs of the median over problems.
@@ -272,17 +269,15 @@ func (t Table) Runs() Table { return t.with("runs", func(l line) any { return le
 // problems of all runs.
 func (t Table) WithTail() Table {
 	t.Columns = append(slices.Clone(t.Columns), "excess: mean", "95 %", "99 %", "worst", "above .05")
-	t.lines = slices.Clone(t.lines)
-	for i, l := range t.lines {
+	return t.each(func(l *line) {
 		tail := make([]any, 5)
 		if x, y := pair(l.group, l.reference); len(x) > 0 {
 			for k, v := range tailNumbers(excess(x, y)) {
 				tail[k] = v
 			}
 		}
-		t.lines[i].entries = slices.Concat(l.entries, tail)
-	}
-	return t
+		l.entries = slices.Concat(l.entries, tail)
+	})
 }
 
 func tailNumbers(t stats.Tail) []float64 { return []float64{t.Mean, t.P95, t.P99, t.Worst, t.Above} }
@@ -331,11 +326,10 @@ func (t Table) Beside(p *Paper) Table {
 	if at < 0 {
 		return t
 	}
-	t.Columns, t.lines = slices.Insert(slices.Clone(t.Columns), at, "paper"), slices.Clone(t.lines)
-	for i, l := range t.lines {
-		t.lines[i].entries = slices.Insert(slices.Clone(l.entries), at, p.Printed(l.last.Query))
-	}
-	return t
+	t.Columns = slices.Insert(slices.Clone(t.Columns), at, "paper")
+	return t.each(func(l *line) {
+		l.entries = slices.Insert(slices.Clone(l.entries), at, p.Printed(l.last.Query))
+	})
 }
 
 // keep keeps the rows that pass.
@@ -349,31 +343,29 @@ func (t Table) keep(passes func(line) bool) Table {
 func (t Table) Wide(p *Paper, columns ...Column) Table {
 	kept := len(t.by) - len(columns)
 	out := Table{Table: report.Table{Columns: slices.Clone(t.Columns[:kept]), Digits: report.Decimals(4)}, err: t.err}
-	place := map[string]int{} // of rows and of columns
-	for _, l := range t.lines {
-		name, head := fmt.Sprint(l.entries[:kept]), ""
+	places := make([]int, len(t.lines)) // of columns
+	for i, l := range t.lines {
+		var values []string
 		for _, c := range columns {
-			head += fmt.Sprintf(", %s = %s", strings.ToUpper(string(c)), l.group.key[c])
+			values = append(values, fmt.Sprintf("%s = %s", strings.ToUpper(string(c)), l.group.key[c]))
 		}
-		if _, ok := place[head]; !ok {
-			place[head] = len(out.Columns)
-			out.Columns = append(out.Columns, head[2:]+": paper", "here")
+		head := strings.Join(values, ", ") + ": paper"
+		if places[i] = slices.Index(out.Columns, head); places[i] < 0 {
+			places[i], out.Columns = len(out.Columns), append(out.Columns, head, "here")
 		}
-		if _, ok := place[name]; !ok {
-			place[name] = len(out.Rows)
-			out.Add(slices.Clone(l.entries[:kept])...)
-		}
-		row, at := &out.Rows[place[name]], place[head]
-		*row = append(*row, make([]any, max(0, at+2-len(*row)))...)
-		(*row)[at], (*row)[at+1] = p.Printed(l.last.Query), l.last
 	}
 	out.Columns = append(out.Columns, "why they differ")
-	for i, row := range out.Rows {
-		out.Rows[i] = append(row, make([]any, len(out.Columns)-len(row))...)
-	}
-	for _, l := range t.lines {
+	rows := map[string][]any{}
+	for i, l := range t.lines {
+		row := rows[fmt.Sprint(l.entries[:kept])]
+		if row == nil {
+			row = append(slices.Clone(l.entries[:kept]), make([]any, len(out.Columns)-kept)...)
+			rows[fmt.Sprint(l.entries[:kept])] = row
+			out.Add(row...)
+		}
+		row[places[i]], row[places[i]+1] = p.Printed(l.last.Query), l.last
 		if r := p.Reason(l.last.Query); r != nil {
-			out.Rows[place[fmt.Sprint(l.entries[:kept])]][len(out.Columns)-1] = r
+			row[len(row)-1] = r
 		}
 	}
 	return out

@@ -53,11 +53,31 @@ func (s *Store) Table(name string) (report.Table, error) {
 	}
 	t, err := made().Shown()
 	t.Name = name
+	if caption := captions[name]; caption != nil {
+		t.Title, t.Notes = caption[0], slices.Concat(caption[1:], t.Notes)
+	}
 	if err != nil {
 		err = fmt.Errorf("table %s: %w", name, err)
 	}
 	return t, err
 }
+
+// captions are the titles and notes of tables, by name. A note that several have stands once, by a name that begins
+// with a colon.
+var captions = func() map[string][]string {
+	all := map[string][]string{}
+	for _, f := range fields(captionsTSV)[1:] {
+		for k, note := range f[1:] {
+			if common := all[note]; common != nil {
+				f[k+1] = common[0]
+			}
+		}
+		for name := range strings.FieldsSeq(f[0]) {
+			all[name] = f[1:]
+		}
+	}
+	return all
+}()
 
 // Horizons are the tables' horizons T.
 var Horizons = []int{20, 40}
@@ -65,25 +85,9 @@ var Horizons = []int{20, 40}
 // exact selects exact PMD, which tables compare with.
 func (s *Store) exact(block string) Rows { return s.Block(block).Where(Method.Is("exact-pmd")) }
 
-// capability is a row of Table 1, with the test that shows each mark here.
-var capability = [][]any{
-	{"Wang et al. 2025", "emp.", "✓", "–", "✓", "–", "field/wang"},
-	{"Xie et al. 2026", "✓", "✓", "–", "✓", "–", "field/xie"},
-	{"Liang–Lai 2026", "linear", "✓", "✓", "✓", "–", "baseline/lianglai"},
-	{"Algorithm Distillation", "✓", "implicit", "✓", "✓", "–", "baseline/distill"},
-	{"PolicyAttention", "✓", "✓", "✓", "✓", "✓", "decoder, train, control"},
-}
+func (s *Store) table1() Table { return s.answered(table1) }
 
-func (s *Store) table1() (t Table) {
-	t.Columns = []string{"work", "softmax", "evaluation", "control", "learned", "bound on the returned policy",
-		"package"}
-	t.Rows = capability
-	t.Title = "Table 1: capability map"
-	t.Notes = []string{"Each package holds the system and the tests of its marks."}
-	return t
-}
-
-func (s *Store) table2() Table { return s.answered("Table 2: claim-to-estimand map", table2) }
+func (s *Store) table2() Table { return s.answered(table2) }
 
 // ofTable3 are the rows of Table 3, by method and recipe. Liang–Lai and Algorithm Distillation have
 // the paper's step sizes; the last has the paper's budget.
@@ -93,9 +97,7 @@ var ofTable3 = []string{
 }
 
 func (s *Store) table3() Table {
-	return s.Block("benchmark").At(Horizons...).By(Method, Recipe, S, T).keep(inTable3).Median().Wide(ThePaper, S, T).
-		Titled("Table 3: median normalized returned-policy loss, lower is better",
-			"Intervals are in table benchmark.")
+	return s.Block("benchmark").At(Horizons...).By(Method, Recipe, S, T).keep(inTable3).Median().Wide(ThePaper, S, T)
 }
 
 func inTable3(l line) bool {
@@ -103,25 +105,14 @@ func inTable3(l line) bool {
 }
 
 func (s *Store) oracle() Table {
-	return s.Block("oracle").At(Horizons...).By(S, T).Median().Beside(ThePaper).WithInterval().Titled(
-		"Exact PMD: median normalized returned-policy loss over 1,000 problems",
-		"The paper's medians are over 64 problems. γ, A, the distribution of problems, π₀ and Q₀ were chosen so that "+
-			"these medians come out.")
+	return s.Block("oracle").At(Horizons...).By(S, T).Median().Beside(ThePaper).WithInterval()
 }
 
 func (s *Store) benchmark() Table {
 	return s.Block("benchmark").At(Horizons...).By(Method, Recipe, S, T).Median().Beside(ThePaper).WithInterval().
 		Runs().Against(s.exact("benchmark").At(Horizons...).By(S)).Ratio().WithInterval().WithTail().
-		RatioOfMeans().WithInterval().InterquartileMean().Improvement().
-		Titled("Common harness: loss, and its ratio to exact PMD's", bootstrapNote, tailNote)
+		RatioOfMeans().WithInterval().InterquartileMean().Improvement()
 }
-
-const (
-	bootstrapNote = "Intervals: hierarchical bootstrap, runs first and shared problems second, 10,000 replicates. " +
-		"With 64 problems they cover less than 95 % where losses have a tail: TestCoverage of package results."
-	tailNote = "Excess: the loss less the reference's, problem by problem, over all problems of all runs; above " +
-		".05: the share of problems whose excess is above .05."
-)
 
 func (s *Store) confirmation() (t Table) {
 	rows := s.Block("confirmation").At(20)
@@ -148,16 +139,12 @@ func (s *Store) confirmation() (t Table) {
 	line("reward-only minus learned critic", of("reward-only").Against(critic).Minus())
 	line("mixture φ = .01 minus actor", of("policyattention-mixture").Against(actor).Minus())
 	line("PMD-target minus actor", of("pmd-target").Against(actor).Minus())
-	return t.Titled("Closed-loop reliability at S = 4, T = 20",
-		"The registered criterion is a ratio of at most 1.5 for each of the five runs. The paper does not say whether "+
-			"its differences are of medians or by problem.", tailNote)
+	return t
 }
 
 func (s *Store) shift() Table {
 	return s.Block("shift").At(20).Where(Method.Is("policyattention")).By(Family).
-		Against(s.exact("shift").At(20).By(Family)).Ratio().Beside(ThePaper).WithInterval().ByRun().WithTail().
-		Titled("Shifts without retraining at S = 4, T = 20: ratio to exact PMD",
-			"The paper names the four families; their distributions are ours.", tailNote)
+		Against(s.exact("shift").At(20).By(Family)).Ratio().Beside(ThePaper).WithInterval().ByRun().WithTail()
 }
 
 func (s *Store) tails() (t Table) {
@@ -170,6 +157,5 @@ func (s *Store) tails() (t Table) {
 	add("confirmation", "confirmation", Horizons...)
 	add("prior", "benchmark", Horizons...)
 	add("long", "long", 100, 400)
-	return t.Titled("Learned actors against exact PMD: medians, and what they hide",
-		"The recipe prior adds log π to the logits; the paper's benchmark has table benchmark.", tailNote)
+	return t
 }

@@ -6,12 +6,12 @@ package rows
 // Key names one run: a method with a recipe, trained from a seed (0: untrained), with the weights
 // after a step (0: the last), on a family of problems of S states.
 type Key struct {
-	Method string `parquet:"method,dict,zstd"`
-	Recipe string `parquet:"recipe,dict,zstd"`
-	S      int32  `parquet:"s,zstd"`
-	Seed   int64  `parquet:"seed,zstd"`
-	Step   int32  `parquet:"step,zstd"`
-	Family string `parquet:"family,dict,zstd"`
+	Method string `parquet:"method,dict,zstd" json:"method,omitempty"`
+	Recipe string `parquet:"recipe,dict,zstd" json:"recipe,omitempty"`
+	S      int32  `parquet:"s,zstd" json:"s,omitempty"`
+	Seed   int64  `parquet:"seed,zstd" json:"seed,omitempty"`
+	Step   int32  `parquet:"step,zstd" json:"step,omitempty"`
+	Family string `parquet:"family,dict,zstd" json:"family,omitempty"`
 }
 
 // Round is a round of a closed loop on one problem: the loss of the policy π̂_k returned after k

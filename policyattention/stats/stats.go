@@ -317,13 +317,6 @@ func (r ranking) median(counts []uint32) float64 {
 func (r ranking) mean(counts []uint32) float64 {
 	sum := 0.0
 	for i, m := range r.problems {
-		sum += float64(counts[m]) * r.values[i]
-	}
-	if !math.IsNaN(sum) {
-		return sum / float64(len(counts))
-	}
-	sum = 0
-	for i, m := range r.problems {
 		if counts[m] > 0 { // 0·∞ is no number
 			sum += float64(counts[m]) * r.values[i]
 		}
