@@ -14,6 +14,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
@@ -128,12 +129,8 @@ func (l *ActorCritic) Policy() *mat.Dense {
 // Step adds the increments dTheta [S·A, row-major] and dW [S]. It returns an error when a
 // parameter is no longer finite, as it happens with step sizes far too large.
 func (l *ActorCritic) Step(dTheta, dW []float64) error {
-	for i, d := range dTheta {
-		l.Theta.RawMatrix().Data[i] += d
-	}
-	for i, d := range dW {
-		l.W[i] += d
-	}
+	floats.Add(l.Theta.RawMatrix().Data, dTheta)
+	floats.Add(l.W, dW)
 	for _, x := range [][]float64{l.Theta.RawMatrix().Data, l.W} {
 		for i, v := range x {
 			if math.IsNaN(v) || math.IsInf(v, 0) {

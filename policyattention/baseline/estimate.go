@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 )
@@ -72,7 +73,11 @@ func (l *improved) Act(batch []control.Context) (policies []*mat.Dense, err erro
 	for i, q := range l.q {
 		batch[i].Q = q
 	}
-	return control.Act(l.actor, batch)
+	answers, err := control.Act(l.actor, batch)
+	for _, p := range answers {
+		policies = append(policies, p.Pi)
+	}
+	return policies, err
 }
 
 // Evaluate implements control.Critic.
@@ -107,18 +112,9 @@ func Mean(t Told, w float64) Estimator {
 func (t Told) values(pi, q *mat.Dense) []float64 {
 	v := make([]float64, t.States)
 	for s := range v {
-		v[s] = t.value(pi.RawRowView(s), q.RawRowView(s))
+		v[s] = numeric.Dot(pi.RawRowView(s), q.RawRowView(s))
 	}
 	return v
-}
-
-// value returns ⟨p, q⟩ of two rows [A].
-func (t Told) value(p, q []float64) float64 {
-	sum := 0.0
-	for a, w := range p {
-		sum += w * q[a]
-	}
-	return sum
 }
 
 // TD is expected SARSA along the window: Q(s,a) moves by the step β toward
@@ -128,7 +124,7 @@ func TD(t Told, beta float64) Estimator {
 		next := mat.DenseCopyOf(q)
 		for _, x := range window {
 			v := &next.RawRowView(x.State)[x.Action]
-			*v += beta * (x.Reward + t.Gamma*t.value(pi.RawRowView(x.Next), next.RawRowView(x.Next)) - *v)
+			*v += beta * (x.Reward + t.Gamma*numeric.Dot(pi.RawRowView(x.Next), next.RawRowView(x.Next)) - *v)
 		}
 		return next
 	}

@@ -2,7 +2,7 @@ package baseline
 
 import (
 	"fmt"
-	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -60,13 +60,9 @@ func (l *tabular) Behaviour() *mat.Dense { return l.behaviour }
 func (l *tabular) Learn(window []Transition) (*mat.Dense, error) {
 	for _, t := range window {
 		next := l.q.RawRowView(t.Next)
-		value := math.Inf(-1)
+		value := slices.Max(next)
 		if l.onPolicy {
 			value = next[mdp.Sample(l.Rand, l.behaviour.RawRowView(t.Next))]
-		} else {
-			for _, v := range next {
-				value = math.Max(value, v)
-			}
 		}
 		x := &l.q.RawRowView(t.State)[t.Action]
 		*x += l.alpha * (t.Reward + l.Gamma*value - *x)

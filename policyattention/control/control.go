@@ -114,15 +114,6 @@ func (t Trajectory) eta(k int) float64 {
 	return t.Eta
 }
 
-// policy returns π̂_k.
-func (t Trajectory) policy(k int) pmd.Policy {
-	p := pmd.Policy{Pi: t.Policies[k]}
-	if t.Logs != nil {
-		p.Log = t.Logs[k]
-	}
-	return p
-}
-
 // Loop is the actor–environment–critic loop of Figure 1; the last round ends with the
 // actor, since no critic call could change the policy already returned.
 type Loop struct {
@@ -190,7 +181,7 @@ func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 		return batch
 	}
 	for round := range rounds {
-		policies, err := act(l.Actor, contexts(round))
+		policies, err := Act(l.Actor, contexts(round))
 		if err != nil {
 			return nil, fmt.Errorf("control: round %d: %w", round, err)
 		}
@@ -228,30 +219,9 @@ func (l Loop) check() error {
 
 // Act returns what an actor answers to contexts, as a Loop asks it: the actor is given
 // copies, so that nothing it does to them reaches the caller's tables, and the policies,
-// one a context, are copied and checked. An error names the context's problem.
-func Act(actor Actor, batch []Context) ([]*mat.Dense, error) {
-	answers, err := act(actor, batch)
-	if err != nil {
-		return nil, err
-	}
-	policies := make([]*mat.Dense, len(answers))
-	for i, p := range answers {
-		policies[i] = p.Pi
-	}
-	return policies, nil
-}
-
-// ActOn is Act on one context, with the logarithm of the policy where the actor returns it.
-func ActOn(actor Actor, c Context) (pmd.Policy, error) {
-	answers, err := act(actor, []Context{c})
-	if err != nil {
-		return pmd.Policy{}, err
-	}
-	return answers[0], nil
-}
-
-// act is Act with the logarithms of a LogActor's policies.
-func act(actor Actor, batch []Context) ([]pmd.Policy, error) {
+// one a context, are copied and checked. Those of a LogActor have their logarithms. An error names the context's
+// problem.
+func Act(actor Actor, batch []Context) ([]pmd.Policy, error) {
 	var answers []pmd.Policy
 	var err error
 	if a, ok := actor.(LogActor); ok {

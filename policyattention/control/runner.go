@@ -31,6 +31,9 @@ type Round struct {
 	Defect float64 // ḡ_k, the lifted greedy defect, in units of Q
 	// Distance is ‖Q* − Q^{π̂_{k+1}}‖∞, by exact solves.
 	Distance float64
+	// Bound is what Theorem 2 says of Distance, at T = k+1, in every context; +Inf at γ = 1. The critic call of
+	// this round has no part in it.
+	Bound pmd.Bound
 }
 
 // Runner takes one problem through rounds and measures each against exact PMD,
@@ -42,10 +45,12 @@ type Runner struct {
 	Eta float64 // step size of the round to come
 	E0  float64 // ‖Q* − Q_0‖∞
 
-	turn          Turn
-	pi            pmd.Policy // the context of the round to come
-	q             *mat.Dense
-	delta, defect []float64 // of the rounds so far
+	turn   Turn
+	pi     pmd.Policy // the context of the round to come
+	q      *mat.Dense
+	rounds int
+	delta  float64   // of the latest round
+	bound  pmd.Bound // for it
 }
 
 // NewRunner returns a runner on the problem from the table q0 [S, A], with the
@@ -54,13 +59,9 @@ type Runner struct {
 func NewRunner(problem mdp.Problem, q0 *mat.Dense, eta float64, turn Turn) (*Runner, error) {
 	scale, err := NewScale(problem)
 	if err != nil {
-		return nil, fmt.Errorf("control: %w", err)
+		return nil, err
 	}
-	r, err := scale.runner(q0, eta, turn)
-	if err != nil {
-		return nil, fmt.Errorf("control: %w", err)
-	}
-	return r, nil
+	return scale.runner(q0, eta, turn)
 }
 
 // runner is NewRunner for the problem of a scale.
@@ -72,11 +73,12 @@ func (s *Scale) runner(q0 *mat.Dense, eta float64, turn Turn) (*Runner, error) {
 		return nil, err
 	}
 	if turn == nil {
-		return nil, errors.New("a runner without a turn")
+		return nil, errors.New("control: a runner without a turn")
 	}
+	e0 := mdp.MaxAbsDiff(s.Optimum.Q, q0)
 	return &Runner{
-		Scale: s, Eta: eta, E0: mdp.MaxAbsDiff(s.Optimum.Q, q0),
-		turn: turn, pi: pmd.Policy{Pi: s.Problem.Pi0}, q: q0,
+		Scale: s, Eta: eta, E0: e0, turn: turn, pi: pmd.Policy{Pi: s.Problem.Pi0}, q: q0,
+		bound: pmd.StartBound(s.Problem.MDP.Gamma, e0),
 	}, nil
 }
 
@@ -84,20 +86,10 @@ func (s *Scale) runner(q0 *mat.Dense, eta float64, turn Turn) (*Runner, error) {
 // runner where it was, if the turn fails or returns an invalid policy or table,
 // and after a round without critic call.
 func (r *Runner) Step() (*Round, error) {
-	k, err := r.step()
-	if err != nil {
-		return nil, fmt.Errorf("control: %w", err)
-	}
-	return k, nil
-}
-
-// step is Step for errors that are wrapped by the caller.
-func (r *Runner) step() (*Round, error) {
 	k, err := r.measure()
 	if err != nil {
-		return nil, fmt.Errorf("round %d: %w", len(r.defect), err)
+		return nil, fmt.Errorf("round %d: %w", r.rounds, err)
 	}
-	r.defect, r.delta = append(r.defect, k.Defect), append(r.delta, k.Delta)
 	return k, nil
 }
 
@@ -107,7 +99,7 @@ func (r *Runner) measure() (*Round, error) {
 		return nil, errors.New("the round before had no critic call, so there is no Q to go on from")
 	}
 	m := r.Problem.MDP
-	k := &Round{Index: len(r.defect), Pi: r.pi.Pi, LogPi: r.pi.Log, Q: r.q, Eta: r.Eta}
+	k := &Round{Index: r.rounds, Pi: r.pi.Pi, LogPi: r.pi.Log, Q: r.q, Eta: r.Eta}
 	next, nextQ, err := r.turn(Context{Round: k.Index, MDP: m, Pi: k.Pi, LogPi: k.LogPi, Q: k.Q, Eta: r.Eta})
 	if err != nil {
 		return nil, err
@@ -128,13 +120,7 @@ func (r *Runner) measure() (*Round, error) {
 		}
 		k.Delta = pmd.Delta(m, k.NextQ, k.NextPi, k.Q)
 	}
-	r.pi, r.q = next, nextQ
+	k.Bound = r.bound.Next(m.Gamma, r.delta, k.Defect)
+	r.pi, r.q, r.delta, r.bound, r.rounds = next, nextQ, k.Delta, k.Bound, r.rounds+1
 	return k, nil
-}
-
-// Bound returns what Theorem 2 says of the policy that the latest round returned.
-// It holds for every context; the critic call of that round has no part in it. It
-// returns an error before the first round.
-func (r *Runner) Bound() (pmd.Bound, error) {
-	return pmd.ReturnedPolicyBound(r.Problem.MDP.Gamma, r.E0, r.delta, r.defect, len(r.defect))
 }

@@ -119,8 +119,7 @@ func TestRunner(t *testing.T) {
 			for i := range delta {
 				e = 0.9*e + delta[i] + 0.9*defect[i]
 			}
-			bound := testkit.Must(runner.Bound())(t)
-			near("the bound", bound.Total()/100, (2*0.9*e+0.9*lifted)/(1-0.9)/100)
+			near("the bound", k.Bound.Total()/100, (2*0.9*e+0.9*lifted)/(1-0.9)/100)
 			delta, defect = append(delta, k.Delta), append(defect, lifted)
 		}
 	}
@@ -139,15 +138,12 @@ func TestRunnerRefuses(t *testing.T) {
 	var fail error
 	runner := testkit.Must(NewRunner(problem, q0, 0.8,
 		func(Context) (pmd.Policy, *mat.Dense, error) { return pmd.Policy{Pi: pi}, q, fail }))(t)
-	if _, err := runner.Bound(); err == nil || !strings.Contains(err.Error(), "T=0") {
-		t.Errorf("the bound before the first round: %v", err)
-	}
 	for _, test := range []struct {
 		pi, q *mat.Dense
 		fail  error
 		want  string
 	}{
-		{good, q0, errors.New("out of ink"), "control: round 0: out of ink"},
+		{good, q0, errors.New("out of ink"), "round 0: out of ink"},
 		{nil, q0, nil, "policy is missing"},
 		{bad, q0, nil, "round 0: the policy returned"},
 		{short, q0, nil, "[2, 3]"},

@@ -57,22 +57,18 @@ func Score(problems []mdp.Problem, trajectories []Trajectory) ([]Scored, error) 
 	group := errgroup.Group{}
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, p := range problems {
-		group.Go(func() (err error) {
-			if scored[i], err = score(p, trajectories[i]); err != nil {
+		group.Go(func() error {
+			scale, err := NewScale(p)
+			if err == nil {
+				scored[i], err = scale.score(trajectories[i])
+			}
+			if err != nil {
 				return fmt.Errorf("control: problem %d: %w", i, err)
 			}
 			return nil
 		})
 	}
 	return scored, group.Wait()
-}
-
-func score(p mdp.Problem, t Trajectory) (Scored, error) {
-	scale, err := NewScale(p)
-	if err != nil {
-		return Scored{}, err
-	}
-	return scale.score(t)
 }
 
 // score evaluates a trajectory of the problem that the scale was made for.
@@ -131,7 +127,7 @@ func (scale *Scale) rounds(t Trajectory) (rounds []*Round, e0 float64, err error
 	}
 	for i := range t.Q {
 		runner.Eta = t.eta(i)
-		k, err := runner.step()
+		k, err := runner.Step()
 		if err != nil {
 			return nil, 0, err
 		}
@@ -145,7 +141,10 @@ func (t Trajectory) turn(c Context) (next pmd.Policy, nextQ *mat.Dense, err erro
 	if c.Round+1 < len(t.Q) {
 		nextQ = t.Q[c.Round+1]
 	}
-	return t.policy(c.Round + 1), nextQ, nil
+	if next.Pi = t.Policies[c.Round+1]; t.Logs != nil {
+		next.Log = t.Logs[c.Round+1]
+	}
+	return next, nextQ, nil
 }
 
 // normalize returns loss/gap, with 0/0 = 0: nothing was left to lose.

@@ -50,10 +50,7 @@ func (l Loop) Begin(scale *Scale) (*Solving, error) {
 			s.Normalizer = 1
 		}
 	}
-	s.Theorem2.Initial = math.Inf(1)
-	if gamma := scale.Problem.MDP.Gamma; gamma < 1 {
-		s.Theorem2.Initial = 2 * mdp.MaxAbsDiff(scale.Optimum.Q, s.Q) / (1 - gamma)
-	}
+	s.Theorem2 = pmd.StartBound(scale.Problem.MDP.Gamma, mdp.MaxAbsDiff(scale.Optimum.Q, s.Q))
 	s.Missed = scale.Optimum.Missed(s.Policy.Pi)
 	return s, nil
 }
@@ -73,15 +70,15 @@ func (s *Solving) Step() (*Solving, error) {
 		return nil, err
 	}
 	if next.Policy = exact; s.Loop.Actor != RuleActor(pmd.PMD) {
-		if next.Policy, err = ActOn(s.Loop.Actor, c); err != nil {
+		answers, err := Act(s.Loop.Actor, []Context{c})
+		if err != nil {
 			return nil, err
 		}
+		next.Policy = answers[0]
 	}
 	next.Round, next.Q = s.Round+1, c.Q
 	next.Zeta, next.Delta = max(s.Zeta, pmd.MaxRowL1(next.Policy.Pi, exact.Pi)), max(s.Delta, delta)
-	if m.Gamma < 1 {
-		next.Theorem2 = s.Theorem2.Next(m.Gamma, delta, pmd.LiftedDefect(m, pmd.GreedyDefect(next.Policy.Pi, c.Q)))
-	}
+	next.Theorem2 = s.Theorem2.Next(m.Gamma, delta, pmd.LiftedDefect(m, pmd.GreedyDefect(next.Policy.Pi, c.Q)))
 	next.Missed = s.Optimum.Missed(next.Policy.Pi)
 	return &next, nil
 }

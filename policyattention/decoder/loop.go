@@ -122,9 +122,6 @@ type Round struct {
 	Route, RouteBound float64 // distance of NextQ from the mean target of the packets
 	Sampling          float64 // distance of that mean from the exact backup
 	Price             float64 // D̄_k, the lifted prior-mass price; +Inf where none of it is left
-
-	// Bound is what Theorem 2 says of Distance, at T = k+1.
-	Bound pmd.Bound
 }
 
 // Start returns a Runner of the decoder on a problem from the values q0 [S, A] with
@@ -164,9 +161,6 @@ func (r *Runner) Step() (*Round, error) {
 	mean := meanTarget(k.Packets, k.Q, env.Gamma)
 	k.Route, k.Sampling = mdp.MaxAbsDiff(k.NextQ, mean), mdp.MaxAbsDiff(mean, env.EvaluationBackup(k.NextPi, k.Q))
 	k.Price = pmd.LiftedDefect(env, pmd.PriorMassPrice(pmd.Policy{Pi: k.Pi}, k.Q))
-	if k.Bound, err = r.Bound(); err != nil {
-		return nil, err
-	}
 	r.Rounds = append(r.Rounds, *k)
 	return k, nil
 }

@@ -99,11 +99,11 @@ func (c Rules) compute(s *Store, key rows.Key, first int, _ *Result) (*Result, e
 			}
 			r.Rules = append(r.Rules, rows.Rule{
 				Key: key, Problem: int32(i), Round: int32(x.Round), Eta: x.Eta, Rule: string(rule),
-				RowL1: pmd.RowL1(next[i], target),
+				RowL1: pmd.RowL1(next[i].Pi, target),
 			})
 		}
 		r.Policies = append(r.Policies, rows.Policy{Key: key, Problem: int32(i), Round: int32(x.Round) + 1,
-			Policy: flat(next[i])})
+			Policy: flat(next[i].Pi)})
 	}
 	if len(contexts) < c.Problems.Problems { // a fit is over all inputs
 		return r, nil
@@ -122,7 +122,7 @@ func (c Rules) compute(s *Store, key rows.Key, first int, _ *Result) (*Result, e
 		}
 		updates := make([]pmd.Update, len(contexts))
 		for i, x := range contexts {
-			updates[i] = pmd.Update{Pi: x.Pi, Q: x.Q, Next: next[i]}
+			updates[i] = pmd.Update{Pi: x.Pi, Q: x.Q, Next: next[i].Pi}
 		}
 		group.Go(func() error {
 			fitted, misfit, err := pmd.FitStep(updates, c.FitLo, c.FitHi, c.FitBy)

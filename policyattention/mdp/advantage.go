@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -84,7 +85,7 @@ func (m *MDP) refine(pi *mat.Dense, solve solver, v []double, goal float64) (las
 	for last = math.Inf(1); last > goal; {
 		d, of := m.residual(pi, v)
 		// The inverse of I − γP^π has rows that sum to 1/(1−γ).
-		if left := norm(d) / ((1 - m.Gamma) * slices.Min(of)); m.States() > direct && left <= goal {
+		if left := floats.Norm(d, math.Inf(1)) / ((1 - m.Gamma) * slices.Min(of)); m.States() > direct && left <= goal {
 			return left, of
 		}
 		solve(d)

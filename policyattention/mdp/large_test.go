@@ -10,6 +10,14 @@ import (
 	"icrl/policyattention/seed"
 )
 
+// row adds a row of P: successors and their probabilities in turn.
+func (t *Transitions) row(successors ...float64) {
+	for k := 0; k < len(successors); k += 2 {
+		t.Add(int(successors[k]), successors[k+1])
+	}
+	t.EndRow()
+}
+
 // grid is a grid of side·side states with moves up, right, down and left that slip sideways
 // with probability .1 each. Each step costs 1 where there is a goal, the last state, which ends;
 // otherwise rewards are drawn.
@@ -48,11 +56,8 @@ func forest(t testing.TB, s int, gamma float64) *MDP {
 	t.Helper()
 	model := Model{Gamma: gamma, R: mat.NewDense(s, 2, nil)}
 	for i := range s {
-		model.P.Add(0, .1)
-		model.P.Add(min(i+1, s-1), .9)
-		model.P.EndRow()
-		model.P.Add(0, 1)
-		model.P.EndRow()
+		model.P.row(0, .1, float64(min(i+1, s-1)), .9)
+		model.P.row(0, 1)
 		if i > 0 {
 			model.R.Set(i, 1, 1)
 		}
@@ -94,10 +99,8 @@ func cycle(t testing.TB, s int, gamma float64) *MDP {
 	}
 	model := Model{Gamma: gamma, R: mat.NewDense(s, 2, nil)}
 	for i := range s {
-		model.P.Add(next[i], 1)
-		model.P.EndRow()
-		model.P.Add(i, 1)
-		model.P.EndRow()
+		model.P.row(float64(next[i]), 1)
+		model.P.row(float64(i), 1)
 	}
 	model.R.Set(order[0], 0, 1)
 	return testkit.Must(model.Build())(t)
@@ -109,12 +112,9 @@ func swim(t testing.TB, s int, gamma float64) *MDP {
 	t.Helper()
 	model := Model{Gamma: gamma, R: mat.NewDense(s, 2, nil)}
 	for i := range s {
-		model.P.Add(max(i-1, 0), 1)
-		model.P.EndRow()
-		model.P.Add(max(i-1, 0), .05)
-		model.P.Add(i, .6)
-		model.P.Add(min(i+1, s-1), .35)
-		model.P.EndRow()
+		left, right := float64(max(i-1, 0)), float64(min(i+1, s-1))
+		model.P.row(left, 1)
+		model.P.row(left, .05, float64(i), .6, right, .35)
 	}
 	model.R.Set(0, 0, .005)
 	model.R.Set(s-1, 1, 1)

@@ -38,12 +38,6 @@ type MDP struct {
 	proper  []int       // at γ = 1, a policy [S] that ends surely
 }
 
-// successor is a state that an action can lead to.
-type successor struct {
-	state int32
-	p     float64
-}
-
 // New returns the MDP with discount gamma and copies of the transitions p [S·A, S] and the
 // rewards r [S, A]; see Model for all that a problem may say. The error names the first
 // input that is not what it must be.

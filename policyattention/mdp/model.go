@@ -249,17 +249,17 @@ func (t *Transitions) merge(from int) {
 	if sorted {
 		return
 	}
-	row := make([]successor, len(t.State)-from)
-	for k := range row {
-		row[k] = successor{t.State[from+k], t.P[from+k]}
+	states, p, order := slices.Clone(t.State[from:]), slices.Clone(t.P[from:]), make([]int, len(t.State)-from)
+	for k := range order {
+		order[k] = k
 	}
-	slices.SortStableFunc(row, func(x, y successor) int { return cmp.Compare(x.state, y.state) })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(states[i], states[j]) })
 	t.State, t.P = t.State[:from], t.P[:from]
-	for _, x := range row {
-		if n := len(t.State); n > from && t.State[n-1] == x.state {
-			t.P[n-1] += x.p
+	for _, k := range order {
+		if n := len(t.State); n > from && t.State[n-1] == states[k] {
+			t.P[n-1] += p[k]
 		} else {
-			t.Add(int(x.state), x.p)
+			t.Add(int(states[k]), p[k])
 		}
 	}
 }

@@ -256,7 +256,7 @@ func TestRational(t *testing.T) {
 			off, _ := new(big.Rat).Sub(v, exact.under(pi, s, want)).Float64()
 			most = max(most, off)
 		}
-		if missed := got.Missed(pi); math.Abs(missed-most) > 1e-9*most+1e-25*norm(got.V) {
+		if missed := got.Missed(pi); math.Abs(missed-most) > 1e-9*most+1e-25*floats.Norm(got.V, math.Inf(1)) {
 			t.Errorf("problem %d (γ = %v): a policy loses %v in a state at once, said %v", i, model.Gamma, most, missed)
 		}
 		q, err := m.PolicyValue(pi)

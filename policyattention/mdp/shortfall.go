@@ -1,6 +1,10 @@
 package mdp
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
 
 // Shortfall is a loss that no penalty can shrink: the value that a policy loses in the
 // worst state, in units of how far apart optimal values lie where optimal play comes.
@@ -41,7 +45,7 @@ func (m *MDP) Shortfall(o *Optimum, v []float64) Shortfall {
 		}
 	}
 	if x.Unit = high - low; !(x.Unit > 1e-9*size) {
-		x.Unit, x.Over = norm(o.V), "the size of V*, which is the same wherever optimal play comes"
+		x.Unit, x.Over = floats.Norm(o.V, math.Inf(1)), "the size of V*, which is the same wherever optimal play comes"
 	}
 	if x.Unit == 0 {
 		x.Unit, x.Over = 1, "1, as V* is 0 everywhere"
@@ -88,13 +92,4 @@ func (m *MDP) reachable(takes func(s, a int) bool) []bool {
 		follow(s, true)
 	}
 	return seen
-}
-
-// norm returns ‖x‖∞.
-func norm(x []float64) float64 {
-	top := 0.0
-	for _, v := range x {
-		top = max(top, math.Abs(v))
-	}
-	return top
 }

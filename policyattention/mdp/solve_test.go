@@ -72,7 +72,7 @@ func TestSolvers(t *testing.T) {
 		if _, share := got.Uncertain(); !(share < 1e-12) {
 			t.Errorf("%s: certain to %.2g only", name, share)
 		}
-		if d := MaxAbsDiff(m.OptimalityBackup(got.Q), got.Q); d > 1e-14*norm(got.V) {
+		if d := MaxAbsDiff(m.OptimalityBackup(got.Q), got.Q); d > 1e-14*floats.Norm(got.V, math.Inf(1)) {
 			t.Errorf("%s: Q* is %.2g from its own backup", name, d)
 		}
 		for s, v := range values["factors"] {
@@ -108,27 +108,21 @@ func TestEnds(t *testing.T) {
 		model := Model{Gamma: 1, R: mat.NewDense(3, 2, []float64{step, wait, step, wait, 0, 0})}
 		model.Terminal = terminal
 		for s := range 3 {
-			model.P.Add(min(s+1, 2), 1)
-			model.P.EndRow()
-			model.P.Add(s, 1)
-			model.P.EndRow()
+			model.P.row(float64(min(s+1, 2)), 1)
+			model.P.row(float64(s), 1)
 		}
 		return model
 	}
 	apart := line(-1, -1, 2)
 	apart.P = Transitions{}
 	for range 3 {
-		apart.P.Add(0, 1)
-		apart.P.EndRow()
-		apart.P.Add(0, 1)
-		apart.P.EndRow()
+		apart.P.row(0, 1)
+		apart.P.row(0, 1)
 	}
 	surely := line(3, 5, 2)
 	surely.P = Transitions{}
 	for s := range 6 {
-		surely.P.Add(s/2, .5)
-		surely.P.Add(2, .5)
-		surely.P.EndRow()
+		surely.P.row(float64(s/2), .5, 2, .5)
 	}
 	paid := line(-1, -2, 2)
 	paid.R.Set(0, 1, 0)
@@ -264,9 +258,7 @@ func TestRepair(t *testing.T) {
 	} {
 		model := Model{Gamma: .9, R: mat.NewDense(2, 1, nil), Normalize: c.normalize}
 		for range 2 {
-			model.P.Add(0, c.row[0])
-			model.P.Add(1, c.row[1])
-			model.P.EndRow()
+			model.P.row(0, c.row[0], 1, c.row[1])
 		}
 		m, err := model.Build()
 		switch {

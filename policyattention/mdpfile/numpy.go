@@ -112,14 +112,8 @@ func header(from *bufio.Reader) (r *npReader, err error) {
 	return r, nil
 }
 
-// Numbers calls yield for each number, in the order of the file, with its index in
-// row-major order.
-func (r *npReader) Numbers(yield func(i int, v float64) error) error { return r.numbers(false, yield) }
-
-// Nonzeros is Numbers without those that are 0.
-func (r *npReader) Nonzeros(yield func(i int, v float64) error) error { return r.numbers(true, yield) }
-
-func (r *npReader) numbers(sparse bool, yield func(i int, v float64) error) error {
+// Nonzeros calls yield for each number that is not 0, in the order of the file, with its index in row-major order.
+func (r *npReader) Nonzeros(yield func(i int, v float64) error) error {
 	number, ok := kinds[r.Type]
 	if !ok {
 		return fmt.Errorf("type %q, want little-endian float64, float32 or integers, as numpy.asarray(x, float) is",
@@ -131,7 +125,7 @@ func (r *npReader) numbers(sparse bool, yield func(i int, v float64) error) erro
 		if _, err := io.ReadFull(r.from, chunk[:n]); err != nil {
 			return fmt.Errorf("truncated: the shape %v takes %d numbers: %w", r.Shape, r.elements, err)
 		}
-		if sparse && zero(chunk[:n]) {
+		if bytes.Count(chunk[:n], []byte{0}) == n {
 			i += n / r.size
 			continue
 		}
@@ -140,7 +134,7 @@ func (r *npReader) numbers(sparse bool, yield func(i int, v float64) error) erro
 			if math.IsNaN(v) && r.Type[1] == 'i' {
 				return fmt.Errorf("element %d lies beyond 2⁵³, up to which float64 holds integers", i)
 			}
-			if !sparse || v != 0 {
+			if v != 0 {
 				if err := yield(r.place(i), v); err != nil {
 					return err
 				}
@@ -149,16 +143,6 @@ func (r *npReader) numbers(sparse bool, yield func(i int, v float64) error) erro
 		}
 	}
 	return nil
-}
-
-// zero returns whether all bytes are.
-func zero(b []byte) bool {
-	for ; len(b) >= 8; b = b[8:] {
-		if binary.LittleEndian.Uint64(b) != 0 {
-			return false
-		}
-	}
-	return len(b) == 0 || b[0] == 0 && bytes.Equal(b[1:], b[:len(b)-1])
 }
 
 // place returns the row-major index of an element by its place in the file.
@@ -178,14 +162,16 @@ func (r *npReader) place(i int) int {
 // array reads the numbers as an array in row-major order.
 func (r *npReader) array() ([]float64, error) {
 	values := []float64{}
+	grow := func(n int) { values = append(values, make([]float64, max(0, n-len(values)))...) }
 	// What is inflated is what grows: a header alone can claim any size.
-	err := r.Numbers(func(i int, v float64) error {
-		if i >= len(values) {
-			values = append(values, make([]float64, i+1-len(values))...)
-		}
+	err := r.Nonzeros(func(i int, v float64) error {
+		grow(i + 1)
 		values[i] = v
 		return nil
 	})
+	if err == nil {
+		grow(r.elements)
+	}
 	return values, err
 }
 

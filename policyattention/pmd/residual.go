@@ -104,10 +104,21 @@ type Bound struct {
 // Total returns the bound on ‖Q* − Q^{π̂_T}‖∞.
 func (b Bound) Total() float64 { return b.Initial + b.Critic + b.Greedy + b.Last }
 
-// Next returns the bound at horizon T+1 from that at T, with the critic residual δ_{T−1} and
-// the lifted defect ḡ_T. At horizon 0, before any policy is returned, a bound is
-// Bound{Initial: 2E₀/(1−γ)}, and the first residual does not count.
+// StartBound is the bound at horizon 0, before any policy is returned, from E₀ = ‖Q* − Q_0‖∞. At γ = 1 it and all that
+// follow are infinite.
+func StartBound(gamma, e0 float64) Bound {
+	if gamma == 1 {
+		return Bound{Initial: math.Inf(1)}
+	}
+	return Bound{Initial: 2 * e0 / (1 - gamma)}
+}
+
+// Next returns the bound at horizon T+1 from that at T, with the critic residual δ_{T−1}, 0 at horizon 0, and
+// the lifted defect ḡ_T.
 func (b Bound) Next(gamma, delta, defect float64) Bound {
+	if gamma == 1 {
+		return b
+	}
 	return Bound{
 		Initial: gamma * b.Initial, Critic: gamma * (b.Critic + 2*delta/(1-gamma)),
 		Greedy: gamma * (b.Greedy + 2*b.Last), Last: gamma * defect / (1 - gamma),
@@ -128,7 +139,7 @@ func ReturnedPolicyBound(gamma, e0 float64, delta, defect []float64, horizon int
 	if !(gamma >= 0 && gamma < 1) {
 		return Bound{}, fmt.Errorf("pmd: discount gamma is %v, want 0 ≤ gamma < 1", gamma)
 	}
-	b := Bound{Initial: 2 * e0 / (1 - gamma)}.Next(gamma, 0, defect[0])
+	b := StartBound(gamma, e0).Next(gamma, 0, defect[0])
 	for k := 1; k < horizon; k++ {
 		b = b.Next(gamma, delta[k-1], defect[k])
 	}

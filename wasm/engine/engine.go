@@ -272,23 +272,22 @@ func (e *Engine) source(start int) decoder.PacketSource {
 // turn is that of an actor with the exact one-step backup.
 func turn(actor control.Actor) control.Turn {
 	return func(c control.Context) (next pmd.Policy, q *mat.Dense, err error) {
-		if next, err = control.ActOn(actor, c); err != nil {
+		answers, err := control.Act(actor, []control.Context{c})
+		if err != nil {
 			return next, nil, err
 		}
-		return next, c.MDP.EvaluationBackup(next.Pi, c.Q), nil
+		return answers[0], c.MDP.EvaluationBackup(answers[0].Pi, c.Q), nil
 	}
 }
 
-// measured is a step function of a loop: its rounds have the bound of the
-// theorem and none of those that are the decoder's.
+// measured is a step function of a loop: its rounds have none of the bounds that are the decoder's.
 func measured(r *control.Runner) func() (*decoder.Round, error) {
 	return func() (*decoder.Round, error) {
 		k, err := r.Step()
 		if err != nil {
 			return nil, err
 		}
-		bound, err := r.Bound()
-		return &decoder.Round{Round: *k, Bound: bound}, err
+		return &decoder.Round{Round: *k}, nil
 	}
 }
 

@@ -168,8 +168,8 @@ func Crossing(f func(mass, gap, eta float64) int) error {
 func Parameters(f func(states, actions, layers, width, hidden int) int) error {
 	return each("parameters", 3, func(_ *rand.Rand, i int) (string, int, int) {
 		x := [][]int{{4, 3, 1, 64, 128}, {8, 3, 4, 64, 128}, {5, 2, 2, 32, 80}}[i]
-		asked := fmt.Sprintf("for S = %d, A = %d, %d layers of width %d with %d hidden units it", x[0], x[1], x[2], x[3], x[4])
-		return asked, f(x[0], x[1], x[2], x[3], x[4]), []int{34_369, 135_041, 19_617}[i]
+		return fmt.Sprintf("for S = %d, A = %d, %d layers of width %d with %d hidden units it", x[0], x[1], x[2], x[3],
+			x[4]), f(x[0], x[1], x[2], x[3], x[4]), []int{34_369, 135_041, 19_617}[i]
 	})
 }
 
@@ -225,8 +225,8 @@ func LocksUp(f func(mass, gap, eta, floor float64) bool) error {
 	return each("locks-up", 40, func(rng *rand.Rand, _ int) (string, bool, bool) {
 		mass, gap, eta, floor := .4*rng.Float64(), .5+rng.Float64(), .8, .02+.4*rng.Float64()
 		p := must(pmd.Step(mat.NewDense(1, 2, []float64{mass, 1 - mass}), mat.NewDense(1, 2, []float64{gap, 0}), eta))
-		return fmt.Sprintf("from mass %.4f, with a gap of %.3f and η = %g, PMD's first row has %.4f; with a floor of %.4f it",
-			mass, gap, eta, p.At(0, 0), floor), f(mass, gap, eta, floor), p.At(0, 0) < floor
+		return fmt.Sprintf("from mass %.4f, with a gap of %.3f and η = %g, PMD's first row has %.4f; with a floor of "+
+			"%.4f it", mass, gap, eta, p.At(0, 0), floor), f(mass, gap, eta, floor), p.At(0, 0) < floor
 	})
 }
 
@@ -484,7 +484,7 @@ func TwoWay(f func(xWalk, xModel, pWalk, pModel float64) (update, information fl
 	return each("two-way", 10, func(rng *rand.Rand, _ int) (string, []float64, []float64) {
 		_, x := row(rng, 4, 1)
 		update, information := f(x[0], x[1], x[2], x[3])
-		return fmt.Sprintf("the row of both parts for the losses %.2f", x), []float64{update, information},
+		return fmt.Sprintf("the pair of parts for the losses %.2f", x), []float64{update, information},
 			[]float64{(x[0] - x[2] + x[1] - x[3]) / 2, (x[0] - x[1] + x[2] - x[3]) / 2}
 	})
 }
