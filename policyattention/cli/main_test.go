@@ -40,6 +40,19 @@ func call(args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), failures.String()
 }
 
+// says runs a command line, which must end with a code and print a text, as an error where the code is not 0.
+func says(t *testing.T, code int, text string, args ...string) (stdout string) {
+	t.Helper()
+	got, stdout, out := call(args...)
+	if code == 0 {
+		out = stdout + out
+	}
+	if got != code || !strings.Contains(out, text) {
+		t.Errorf("%q: exit %d, %s; want %d with %q", args, got, out, code, text)
+	}
+	return stdout
+}
+
 func problemFile(t *testing.T, states int) string {
 	t.Helper()
 	problems := testkit.Must(mdp.Random.Draw(5, states, 3, 1))(t)
@@ -55,105 +68,81 @@ func written(t *testing.T, p mdp.Problem) string {
 			cube[s] = append(cube[s], p.MDP.Next(s, a))
 		}
 	}
-	text, err := json.Marshal(map[string]any{
+	return jsonFile(t, string(testkit.Must(json.Marshal(map[string]any{
 		"gamma": p.MDP.Gamma, "P": cube, "r": mdp.ToRows(p.MDP.R), "pi0": mdp.ToRows(p.Pi0),
-	})
-	path := filepath.Join(t.TempDir(), "mdp.json")
-	if err == nil {
-		err = os.WriteFile(path, text, 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)))
+}
+
+// jsonFile writes a file of JSON.
+func jsonFile(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "own.json")
+	testkit.Check(t, os.WriteFile(path, []byte(content), 0o644))
 	return path
 }
 
 func TestExitCodes(t *testing.T) {
 	good := problemFile(t, 4)
-	bad := filepath.Join(t.TempDir(), "bad.json")
-	testkit.Check(t, os.WriteFile(bad, []byte(`{"gamma": 1, "P": [[[1]]], "r": [[1]]}`), 0o644))
+	bad := jsonFile(t, `{"gamma": 1, "P": [[[1]]], "r": [[1]]}`)
 	checkpoint := filepath.Join(t.TempDir(), "weights.safetensors")
 	testkit.Check(t, os.WriteFile(checkpoint, []byte("no weights"), 0o644))
 	plain := filepath.Join(t.TempDir(), "file")
 	testkit.Check(t, os.WriteFile(plain, nil, 0o644))
 	empty := t.TempDir()
-	unsealed, err := filepath.Glob(filepath.Join("..", "..", "artifacts", "paper", "train", "liang-lai-*",
-		"weights.safetensors"))
-	if err != nil || len(unsealed) == 0 {
-		t.Fatalf("weights of Liang–Lai: %q, %v", unsealed, err)
-	}
+	unsealed := testkit.Must(filepath.Glob("../../artifacts/paper/train/liang-lai-*/weights.safetensors"))(t)
 	for _, c := range []struct {
-		name   string
 		args   []string
 		code   int
 		stderr string
 	}{
-		{"no command", nil, exitUsage, "expected one of"},
-		{"unknown command", []string{"frobnicate"}, exitUsage, "frobnicate"},
-		{"unknown preset", []string{"--preset", "huge", "plan"}, exitUsage, `no preset "huge"`},
-		{"no such file", []string{"solve", "--mdp", "nowhere.json"}, exitUsage, "nowhere.json"},
-		{"eta with a tail", []string{"solve", "--mdp", good, "--eta", "0.8x"}, exitUsage, "0.8x"},
-		{"bad eta", []string{"solve", "--mdp", good, "--eta", "fast"}, exitUsage, "--eta"},
-		{"no such cell", []string{"--artifacts", empty, "evaluate", "nothing"}, exitUsage, "nothing"},
-		{"no such task", []string{"--artifacts", empty, "--preset", "smoke", "grid", "run", "1000"}, exitUsage,
-			"no task 1000"},
-		{"grid not done", []string{"--artifacts", empty, "--preset", "smoke", "grid", "status"}, exitInterrupted,
-			"not yet done"},
-		{"no such run", []string{"--artifacts", empty, "train", "nothing"}, exitUsage, "nothing"},
-		{"discount one", []string{"solve", "--mdp", bad}, exitFailure, "gamma is 1"},
-		{"unknown file to write", []string{"solve", "--mdp", good, "--out", "policy.txt"}, exitUsage, "--out="},
-		{"no rounds", []string{"solve", "--mdp", good, "--rounds", "0"}, exitUsage, "--rounds=0"},
-		{"no actor", []string{"solve", "--mdp", good, "--actor", "exakt"}, exitUsage,
+		{nil, exitUsage, "expected one of"},
+		{[]string{"frobnicate"}, exitUsage, "frobnicate"},
+		{[]string{"--preset", "huge", "plan"}, exitUsage, `no preset "huge"`},
+		{[]string{"solve", "--mdp", "nowhere.json"}, exitUsage, "nowhere.json"},
+		{[]string{"solve", "--mdp", good, "--eta", "0.8x"}, exitUsage, "0.8x"},
+		{[]string{"solve", "--mdp", good, "--eta", "fast"}, exitUsage, "--eta"},
+		{[]string{"--artifacts", empty, "evaluate", "nothing"}, exitUsage, "nothing"},
+		{[]string{"--artifacts", empty, "--preset", "smoke", "grid", "run", "1000"}, exitUsage, "no task 1000"},
+		{[]string{"--artifacts", empty, "--preset", "smoke", "grid", "status"}, exitInterrupted, "not yet done"},
+		{[]string{"--artifacts", empty, "train", "nothing"}, exitUsage, "nothing"},
+		{[]string{"solve", "--mdp", bad}, exitFailure, "gamma is 1"},
+		{[]string{"solve", "--mdp", good, "--out", "policy.txt"}, exitUsage, "--out="},
+		{[]string{"solve", "--mdp", good, "--rounds", "0"}, exitUsage, "--rounds=0"},
+		{[]string{"solve", "--mdp", good, "--actor", "exakt"}, exitUsage,
 			"want \"exact\", \"decoder\", \"any\" or a file of weights"},
-		{"nothing to verify", []string{"--artifacts", empty, "verify"}, exitFailure, "nothing to verify"},
-		{"nothing to tabulate", []string{"--artifacts", empty, "table", "3"}, exitFailure,
-			"holds no merged result of the preset paper"},
-		{"nothing of another preset", []string{"--artifacts", empty, "--preset", "quick", "table", "3"}, exitFailure,
-			"are of --preset paper"},
-		{"a table's beginning", []string{"--artifacts", empty, "table", "bench"}, exitUsage,
-			`did you mean "benchmark"?`},
-		{"a misspelt table", []string{"--artifacts", empty, "table", "cliams"}, exitUsage, `or "claims"?`},
-		{"a misspelt figure", []string{"--artifacts", empty, "figure", "orcale"}, exitUsage, `did you mean "oracle"?`},
-		{"a misspelt preset", []string{"--preset", "papr", "plan"}, exitUsage, `did you mean "paper"?`},
-		{"a misspelt method", []string{"try", "--method", "policyatention"}, exitUsage,
-			`did you mean "policyattention"?`},
-		{"a misspelt setting", []string{"try", "--set", "widht=7"}, exitUsage, `did you mean "width"?`},
-		{"no such setting", []string{"--artifacts", empty, "try", "--set", "colour=7"}, exitUsage,
-			`no setting "colour"`},
-		{"no such width", []string{"--artifacts", empty, "try", "--set", "width=wide"}, exitUsage,
-			`setting "width=wide"`},
-		{"heads that do not divide", []string{"--artifacts", empty, "try", "--set", "width=30"}, exitUsage, "30"},
-		{"a size without seeds", []string{"--artifacts", empty, "try", "--size", "5"}, exitUsage, "S=5"},
-		{"no preset's file", []string{"--preset", "nowhere.json", "plan"}, exitFailure, "nowhere.json"},
-		{"no checkpoint", []string{"--backend", "go", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure,
+		{[]string{"--artifacts", empty, "verify"}, exitFailure, "nothing to verify"},
+		{[]string{"--artifacts", empty, "table", "3"}, exitFailure, "holds no merged result of the preset paper"},
+		{[]string{"--artifacts", empty, "--preset", "quick", "table", "3"}, exitFailure, "are of --preset paper"},
+		{[]string{"--artifacts", empty, "table", "bench"}, exitUsage, `did you mean "benchmark"?`},
+		{[]string{"--artifacts", empty, "table", "cliams"}, exitUsage, `or "claims"?`},
+		{[]string{"--artifacts", empty, "figure", "orcale"}, exitUsage, `did you mean "oracle"?`},
+		{[]string{"--preset", "papr", "plan"}, exitUsage, `did you mean "paper"?`},
+		{[]string{"try", "--method", "policyatention"}, exitUsage, `did you mean "policyattention"?`},
+		{[]string{"try", "--set", "widht=7"}, exitUsage, `did you mean "width"?`},
+		{[]string{"--artifacts", empty, "try", "--set", "colour=7"}, exitUsage, `no setting "colour"`},
+		{[]string{"--artifacts", empty, "try", "--set", "width=wide"}, exitUsage, `setting "width=wide"`},
+		{[]string{"--artifacts", empty, "try", "--set", "width=30"}, exitUsage, "30"},
+		{[]string{"--artifacts", empty, "try", "--size", "5"}, exitUsage, "S=5"},
+		{[]string{"--preset", "nowhere.json", "plan"}, exitFailure, "nowhere.json"},
+		{[]string{"--backend", "go", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure,
 			"weights.safetensors"},
-		{"no such table", []string{"--artifacts", empty, "table", "nothing"}, exitUsage, "nothing"},
-		{"unknown backend", []string{"--backend", "abacus", "solve", "--mdp", good, "--actor", checkpoint}, exitUsage,
-			"abacus"},
-		{"unknown backend, not needed", []string{"--backend", "abacus", "solve", "--mdp", good}, exitUsage, "abacus"},
-		{"weights of another network", []string{"--backend", "go", "solve", "--mdp", good, "--actor",
-			filepath.Join("..", "anymdp", "weights.safetensors")}, exitFailure,
+		{[]string{"--artifacts", empty, "table", "nothing"}, exitUsage, "nothing"},
+		{[]string{"--backend", "abacus", "solve", "--mdp", good, "--actor", checkpoint}, exitUsage, "abacus"},
+		{[]string{"--backend", "abacus", "solve", "--mdp", good}, exitUsage, "abacus"},
+		{[]string{"--backend", "go", "solve", "--mdp", good, "--actor", "../anymdp/weights.safetensors"}, exitFailure,
 			`not the weights that were asked for: of the configuration {"recipe":"any"`},
-		{"weights without a digest", []string{"--backend", "go", "solve", "--mdp", good, "--actor", unsealed[0]},
-			exitFailure, "states no digest"},
-		{"no plugin", []string{"--artifacts", t.TempDir(), "--backend", "xla:nowhere", "any", "train"}, exitNoBackend,
-			"nowhere"},
-		{"artifacts in a file", []string{"--artifacts", filepath.Join(plain, "a"), "--preset", "smoke", "--backend",
-			"go", "evaluate", "oracle"}, exitFailure, "not a directory"},
+		{[]string{"--backend", "go", "solve", "--mdp", good, "--actor", unsealed[0]}, exitFailure, "states no digest"},
+		{[]string{"--artifacts", t.TempDir(), "--backend", "xla:nowhere", "any", "train"}, exitNoBackend, "nowhere"},
+		{[]string{"--artifacts", filepath.Join(plain, "a"), "--preset", "smoke", "--backend", "go", "evaluate",
+			"oracle"}, exitFailure, "not a directory"},
 	} {
-		code, _, stderr := call(c.args...)
-		if code != c.code || !strings.Contains(stderr, c.stderr) {
-			t.Errorf("%s: exit %d, %q; want %d with %q", c.name, code, stderr, c.code, c.stderr)
-		}
+		says(t, c.code, c.stderr, c.args...)
 	}
 }
 
 func TestPlan(t *testing.T) {
 	for _, preset := range []string{"smoke", "quick", "paper"} {
-		code, stdout, stderr := call("--artifacts", t.TempDir(), "--preset", preset, "--json", "plan")
-		if code != 0 {
-			t.Fatal(stderr)
-		}
+		stdout := says(t, 0, "", "--artifacts", t.TempDir(), "--preset", preset, "--json", "plan")
 		var lines []listed
 		testkit.Check(t, json.Unmarshal([]byte(stdout), &lines))
 		if len(lines) < 20 {
@@ -198,33 +187,21 @@ func TestTwoProcessesOnOneCell(t *testing.T) {
 	if err != nil || len(folders) != 2 {
 		t.Errorf("%d training folders: %v", len(folders), folders)
 	}
-	if code, stdout, stderr := call(append(args, "table", "benchmark")...); code != 0 ||
-		!strings.Contains(stdout, "PMD-target") {
-		t.Errorf("table: %d, %s %s", code, stdout, stderr)
+	says(t, 0, "PMD-target", append(args, "table", "benchmark")...)
+	solve := []string{"--backend", "go", "--json", "solve", "--actor", filepath.Join(folders[0], "weights.safetensors"),
+		"--mdp"}
+	says(t, 0, "", append(solve, problemFile(t, 4), "--rounds", "3")...)
+	if stdout := says(t, 0, "warning: the actor was trained on step sizes in [0.4, 1.2]",
+		append(solve, problemFile(t, 4), "--eta", "5")...); !strings.Contains(stdout, `"warnings":["`) {
+		t.Errorf("a step size that the actor was not trained on: %s", stdout)
 	}
-	checkpoint := filepath.Join(folders[0], "weights.safetensors")
-	if code, _, stderr := call("--backend", "go", "--json", "solve", "--mdp", problemFile(t, 4), "--actor", checkpoint,
-		"--rounds", "3"); code != 0 {
-		t.Errorf("solve with a checkpoint: %s", stderr)
-	}
-	if code, stdout, stderr := call("--backend", "go", "--json", "solve", "--mdp", problemFile(t, 4), "--actor",
-		checkpoint, "--eta", "5"); code != 0 ||
-		!strings.Contains(stderr, "warning: the actor was trained on step sizes in [0.4, 1.2]") ||
-		!strings.Contains(stdout, `"warnings":`) {
-		t.Errorf("a step size that the actor was not trained on: %d, %s", code, stderr)
-	}
-	if code, _, stderr := call("--backend", "go", "solve", "--mdp", problemFile(t, 5), "--actor",
-		checkpoint); code != exitFailure || !strings.Contains(stderr, "the MDP is [5, 3]") {
-		t.Errorf("a checkpoint of another size: %d, %s", code, stderr)
-	}
-	if code, stdout, stderr := call(append(args, "--backend", "go", "verify")...); code != 0 {
-		t.Errorf("verify: %d, %s %s", code, stdout, stderr)
-	}
+	says(t, exitFailure, "the MDP is [5, 3]", append(solve, problemFile(t, 5))...)
+	says(t, 0, "", append(args, "--backend", "go", "verify")...)
 	testkit.Check(t, os.WriteFile(filepath.Join(artifacts, "smoke", "losses.parquet"), []byte("edited"), 0o644))
-	code, stdout, _ := call(append(args, "--backend", "go", "--json", "verify")...)
+	stdout := says(t, exitDiscrepancies, "", append(args, "--backend", "go", "--json", "verify")...)
 	var v experiment.Verification
-	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != exitDiscrepancies || len(v.Discrepancies) == 0 {
-		t.Errorf("verify after an edit: %d, %v, %s", code, err, stdout)
+	if err := json.Unmarshal([]byte(stdout), &v); err != nil || len(v.Discrepancies) == 0 {
+		t.Errorf("verify after an edit: %v, %s", err, stdout)
 	}
 }
 
@@ -286,29 +263,21 @@ func TestTry(t *testing.T) {
 	artifacts := t.TempDir()
 	args := []string{"--artifacts", artifacts, "--backend", "go", "try", "--size", "4", "--seeds", "1", "--steps", "4",
 		"--set", "mdps=4,examples=32,batch=8,width=16,hidden=16,layers=1"}
-	code, stdout, stderr := call(args...)
-	if code != 0 || !strings.Contains(stdout, "width=16") || strings.Count(stdout, "PolicyAttention") < 4 {
-		t.Fatalf("%d: %s %s", code, stdout, stderr)
-	}
-	if code, again, stderr := call(args...); code != 0 || again != stdout {
-		t.Errorf("once more: %d, %s %s", code, again, stderr)
+	stdout := says(t, 0, "width=16", args...)
+	if again := says(t, 0, "", args...); again != stdout || strings.Count(stdout, "PolicyAttention") < 4 {
+		t.Errorf("%s, once more %s", stdout, again)
 	}
 }
 
 // A preset of one's own is a file.
 func TestPresetFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "own.json")
-	text := `{"name": "own", "steps": 4, "problems": 4, "rows": [
+	path := jsonFile(t, `{"name": "own", "steps": 4, "problems": 4, "rows": [
 		{"block": "benchmark", "method": "exact-pmd", "sizes": [4]},
 		{"block": "benchmark", "method": "policyattention", "sizes": [4], "runs": 1,
-		 "recipe": "plain,width=16,layers=1,mdps=4,examples=32,batch=8"}]}`
-	testkit.Check(t, os.WriteFile(path, []byte(text), 0o644))
+		 "recipe": "plain,width=16,layers=1,mdps=4,examples=32,batch=8"}]}`)
 	artifacts := t.TempDir()
 	for _, args := range [][]string{{"plan"}, {"evaluate"}, {"verify"}, {"table", "benchmark"}} {
-		if code, stdout, stderr := call(append([]string{"--artifacts", artifacts, "--backend", "go", "--preset", path},
-			args...)...); code != 0 {
-			t.Errorf("%v: %d, %s %s", args, code, stdout, stderr)
-		}
+		says(t, 0, "", append([]string{"--artifacts", artifacts, "--backend", "go", "--preset", path}, args...)...)
 	}
 }
 

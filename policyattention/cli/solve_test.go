@@ -75,9 +75,8 @@ func TestSolve(t *testing.T) {
 		t.Errorf("%d rounds leave a loss of %v, %v in a state: %v",
 			short.Rounds, short.Loss, short.Worst.Relative, short.Warnings)
 	}
-	if code, stdout, _ := call("solve", "--mdp", path); code != 0 || !strings.Contains(stdout, "after round 40") ||
-		!strings.Contains(stdout, "likeliest action") {
-		t.Errorf("plain output: %d, %q", code, stdout)
+	if stdout := says(t, 0, "after round 40", "solve", "--mdp", path); !strings.Contains(stdout, "likeliest action") {
+		t.Errorf("plain output: %q", stdout)
 	}
 	early := solve(t, 0, "--mdp", path, "--rounds", "5")
 	if len(early.Warnings) != 1 ||
@@ -95,10 +94,7 @@ func TestCases(t *testing.T) {
 		V       []float64
 		Optimal [][]int
 	}
-	if err := json.Unmarshal(testkit.Must(os.ReadFile(filepath.Join(folder, "expected.json")))(t),
-		&expected); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(testkit.Must(os.ReadFile(filepath.Join(folder, "expected.json")))(t), &expected))
 	files := testkit.Must(filepath.Glob(filepath.Join(folder, "*.json")))(t)
 	for _, file := range files {
 		name := filepath.Base(file)
@@ -106,10 +102,7 @@ func TestCases(t *testing.T) {
 		case "expected.json":
 			continue
 		case "undisc-1.json":
-			if code, _, stderr := call("solve", "--mdp", file); code != exitFailure ||
-				!strings.Contains(stderr, "name the terminal states") {
-				t.Errorf("%s: exit %d, %s", name, code, stderr)
-			}
+			says(t, exitFailure, "name the terminal states", "solve", "--mdp", file)
 			continue
 		}
 		plain, auto := solve(t, 0, "--mdp", file, "--rounds", "3000", "--tol", "1e-9"),
@@ -161,14 +154,6 @@ func TestSolveMasks(t *testing.T) {
 	}
 }
 
-// jsonFile writes a problem.
-func jsonFile(t *testing.T, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "problem.json")
-	testkit.Check(t, os.WriteFile(path, []byte(content), 0o644))
-	return path
-}
-
 // TestSolveMeaning: costs come back as costs, states by their names, values under the start.
 func TestSolveMeaning(t *testing.T) {
 	path := jsonFile(t, `{"gamma": 0.5, "states": ["open", "shut"], "actions": ["sell", "rest"], "start": {"open": 1},
@@ -191,10 +176,9 @@ func TestSolveMeaning(t *testing.T) {
 		t.Errorf("where V* is 0: %+v", s)
 	}
 	out := filepath.Join(t.TempDir(), "policy.csv")
-	code, stdout, stderr := call("solve", "--mdp", path, "--out", out)
-	if code != 0 || !strings.Contains(stdout, "cost  optimal") || !strings.Contains(stdout, "open") ||
+	if stdout := says(t, 0, "cost  optimal", "solve", "--mdp", path, "--out", out); !strings.Contains(stdout, "open") ||
 		!strings.Contains(stdout, "sell") {
-		t.Errorf("exit %d, %s%s", code, stdout, stderr)
+		t.Error(stdout)
 	}
 	if text := string(testkit.Must(os.ReadFile(out))(t)); !strings.HasPrefix(text,
 		"state,action,probability,q,v\nopen,sell,") {
@@ -212,9 +196,8 @@ func TestSolveMeaning(t *testing.T) {
 	}
 	// A value that is zero but for rounding has no sign.
 	small := jsonFile(t, `{"gamma": 0.5, "P": [[[1], [1]]], "r": [[-1e-9, -2e-9]]}`)
-	if code, stdout, stderr := call("solve", "--mdp", small); code != 0 || !strings.Contains(stdout, " 0.0000\n") ||
-		strings.Contains(stdout, "-0.0000") {
-		t.Errorf("exit %d, %s%s", code, stdout, stderr)
+	if stdout := says(t, 0, " 0.0000\n", "solve", "--mdp", small); strings.Contains(stdout, "-0.0000") {
+		t.Error(stdout)
 	}
 	// Mass that is not there at the start never comes. Action 1 pays in state 0; in state 1 the actions are alike.
 	for pi0, warned := range map[string]bool{"[[1, 0], [0.5, 0.5]]": true, "[[0, 1], [0.5, 0.5]]": false} {
@@ -297,9 +280,7 @@ func TestSolveBySamples(t *testing.T) {
 	}
 	for _, wrong := range [][]string{{"--critic", "best"}, {"--critic", "memory", "--samples", "0"},
 		{"--critic", "mean", "--actor", "decoder"}, {"--tol", "-1"}} {
-		if code, _, _ := call(append([]string{"solve", "--mdp", path}, wrong...)...); code != 2 {
-			t.Errorf("%v: exit %d, want 2", wrong, code)
-		}
+		says(t, exitUsage, "", append([]string{"solve", "--mdp", path}, wrong...)...)
 	}
 }
 
@@ -323,10 +304,7 @@ func TestSolveByDecoder(t *testing.T) {
 			t.Errorf("%v, exact PMD %v", l, exact.Losses[k])
 		}
 	}
-	if code, stdout, _ := call("solve", "--mdp", path, "--rounds", "40", "--actor", "decoder"); code != 0 ||
-		!strings.Contains(stdout, "certified") {
-		t.Errorf("plain output: %d, %q", code, stdout)
-	}
+	says(t, 0, "certified", "solve", "--mdp", path, "--rounds", "40", "--actor", "decoder")
 	cases := filepath.Join("..", "mdpfile", "testdata", "cases")
 	for _, name := range []string{"s1a1.json", "equal.json", "bridge-repair-0.99.json", "maintenance0.99.json",
 		"msdm-ties.json"} {
@@ -335,10 +313,8 @@ func TestSolveByDecoder(t *testing.T) {
 			t.Errorf("%s: loss %v at η = %v", name, s.Loss, s.Eta)
 		}
 	}
-	if code, _, stderr := call("solve", "--mdp", filepath.Join(cases, "bridge-repair-0.99.json"), "--actor",
-		"decoder"); code != 1 || !strings.Contains(stderr, "a step size of at most 0.0") {
-		t.Errorf("a step that is too large: exit %d, %s", code, stderr)
-	}
+	says(t, exitFailure, "a step size of at most 0.0", "solve", "--mdp",
+		filepath.Join(cases, "bridge-repair-0.99.json"), "--actor", "decoder")
 }
 
 // The actor for any MDP takes any shape, and finds what exact PMD finds.
@@ -359,20 +335,12 @@ func TestSolveByAny(t *testing.T) {
 // The actors of fixed shape are warned about where they were seen to lock up or to fail.
 func TestUnfamiliar(t *testing.T) {
 	config := train.Standard(train.Proximal, train.Plain(), 1, 4)
-	problems, err := mdp.Random.Draw(9, 4, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := problems[0]
+	p := testkit.Must(mdp.Random.Draw(9, 4, 3, 1))(t)[0]
 	p.Pi0 = p.MDP.Uniform()
 	changed := func(least, most float64) mdp.Problem {
 		r := mat.DenseCopyOf(p.MDP.R)
 		r.Apply(func(_, _ int, v float64) float64 { return least + (most-least)*(v+1)/2 }, r)
-		m, err := mdp.New(p.MDP.Gamma, p.MDP.DenseP(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return mdp.Problem{MDP: m, Pi0: p.Pi0}
+		return mdp.Problem{MDP: testkit.Must(mdp.New(p.MDP.Gamma, p.MDP.DenseP(), r))(t), Pi0: p.Pi0}
 	}
 	starved := mdp.Problem{MDP: p.MDP, Pi0: mat.DenseCopyOf(p.Pi0)}
 	starved.Pi0.SetRow(0, []float64{.00033, .5, .49967})

@@ -17,15 +17,10 @@ func TestField(t *testing.T) {
 	}
 	for _, command := range commands {
 		args := append([]string{"--backend", "go", "field"}, strings.Fields(command)...)
-		if code, stdout, stderr := call(args...); code != 0 || !strings.Contains(stdout, "squared error") {
-			t.Errorf("field %s: exit code %d, %q, %q", command, code, stdout, stderr)
-		}
-		code, stdout, _ := call(append([]string{"--json"}, args...)...)
-		if code != 0 || !json.Valid([]byte(stdout)) {
-			t.Errorf("field %s as JSON: exit code %d, %.100q", command, code, stdout)
+		says(t, 0, "squared error", args...)
+		if stdout := says(t, 0, "", append([]string{"--json"}, args...)...); !json.Valid([]byte(stdout)) {
+			t.Errorf("field %s as JSON: %.100q", command, stdout)
 		}
 	}
-	if code, _, stderr := call("field", "none"); code != exitUsage || !strings.Contains(stderr, "no system") {
-		t.Errorf("no such system: exit code %d, %q", code, stderr)
-	}
+	says(t, exitUsage, "no system", "field", "none")
 }

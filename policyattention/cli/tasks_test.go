@@ -31,7 +31,7 @@ func digests(t *testing.T, root string) map[string]string {
 // and run again: the results are those of an undisturbed run.
 func TestGridKilled(t *testing.T) {
 	plain, killed := t.TempDir(), t.TempDir()
-	_, stdout, _ := call("--artifacts", plain, "--preset", "smoke", "--json", "plan")
+	stdout := says(t, 0, "", "--artifacts", plain, "--preset", "smoke", "--json", "plan")
 	var lines []listed
 	testkit.Check(t, json.Unmarshal([]byte(stdout), &lines))
 	var indices []string
@@ -47,9 +47,7 @@ func TestGridKilled(t *testing.T) {
 		return []string{"--artifacts", artifacts, "--preset", "smoke", "--backend", "go", "grid", "run", index}
 	}
 	for i, index := range indices {
-		if code, stdout, stderr := call(args(plain, index)...); code != 0 || !strings.Contains(stdout, ": done") {
-			t.Fatalf("%d, %s %s", code, stdout, stderr)
-		}
+		says(t, 0, ": done", args(plain, index)...)
 		cmd := command(t.Context(), args(killed, index)...)
 		testkit.Check(t, cmd.Start())
 		// The folder of what is being made appears before the first step, and that of its result.
@@ -67,12 +65,8 @@ func TestGridKilled(t *testing.T) {
 		if err := cmd.Wait(); err == nil {
 			t.Fatal("the task ended before it was killed")
 		}
-		if code, stdout, stderr := call(args(killed, index)...); code != 0 || !strings.Contains(stdout, ": done") {
-			t.Fatalf("after the kill: %d, %s %s", code, stdout, stderr)
-		}
-		if code, stdout, stderr := call(args(killed, index)...); code != 0 || !strings.Contains(stdout, "was done") {
-			t.Errorf("once more: %d, %s %s", code, stdout, stderr)
-		}
+		says(t, 0, ": done", args(killed, index)...) // after the kill
+		says(t, 0, "was done", args(killed, index)...)
 	}
 	left, err := filepath.Glob(filepath.Join(killed, "smoke", ".work", "*[0-9a-f]"))
 	if err != nil || len(left) > 0 {

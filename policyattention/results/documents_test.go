@@ -22,8 +22,7 @@ func documents(t *testing.T) (files []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "docs/*.md", "artifacts/*.md", "notebooks/*.md", "policyattention/*/*.md",
 		"policyattention/*/*/*.md"} {
-		found := testkit.Must(filepath.Glob(root + pattern))(t)
-		files = append(files, found...)
+		files = append(files, testkit.Must(filepath.Glob(root+pattern))(t)...)
 	}
 	return files
 }
@@ -32,7 +31,7 @@ func documents(t *testing.T) (files []string) {
 var filled = regexp.MustCompile(`(?s)<!-- table: ([a-z0-9-]+) -->\n.*?<!-- end -->`)
 
 // fill writes the tables between the markers of a document again, each above its name.
-func fill(t *testing.T, text string, s *Store) string {
+func fill(t *testing.T, text string) string {
 	t.Helper()
 	if n := len(filled.FindAllString(text, -1)); n != strings.Count(text, "<!-- table: ") {
 		t.Errorf("%d tables between markers, others have no end", n)
@@ -40,7 +39,7 @@ func fill(t *testing.T, text string, s *Store) string {
 	return filled.ReplaceAllStringFunc(text, func(old string) string {
 		name := filled.FindStringSubmatch(old)[1]
 		var b strings.Builder
-		testkit.Check(t, testkit.Must(s.Table(name))(t).Write(&b, "md"))
+		testkit.Check(t, testkit.Must(stored.Table(name))(t).Write(&b, "md"))
 		_, body, _ := strings.Cut(b.String(), "\n\n") // without the title
 		return "<!-- table: " + name + " -->\n\n" + body + "`table " + name + "`\n\n<!-- end -->"
 	})
@@ -48,16 +47,14 @@ func fill(t *testing.T, text string, s *Store) string {
 
 // The tables of documents are what their queries give.
 func TestDocuments(t *testing.T) {
-	s := paperRows(t)
 	for _, file := range documents(t) {
 		if strings.HasSuffix(file, "speed.md") {
 			continue // its table is that of scripts/race.py
 		}
-		text := testkit.Must(os.ReadFile(file))(t)
-		want := fill(t, string(text), s)
-		if *update && want != string(text) {
+		text := read(t, file)
+		if want := fill(t, text); *update && want != text {
 			testkit.Check(t, os.WriteFile(file, []byte(want), 0o644))
-		} else if want != string(text) {
+		} else if want != text {
 			t.Errorf("%s: its tables are stale: make claims", file)
 		}
 	}
@@ -65,13 +62,11 @@ func TestDocuments(t *testing.T) {
 
 // The figures of documents are what rows give.
 func TestDocumentedFigures(t *testing.T) {
-	files := testkit.Must(filepath.Glob(root + "docs/figures/figure-*.svg"))(t)
-	s := paperRows(t)
-	for _, file := range files {
-		f := testkit.Must(s.Figure(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "figure-"), ".svg")))(t)
-		want := testkit.Must(f.SVG())(t)
-		if got, err := os.ReadFile(file); err != nil || string(got) != string(want) {
-			t.Errorf("%s is stale (%v): make claims", file, err)
+	for _, file := range testkit.Must(filepath.Glob(root + "docs/figures/figure-*.svg"))(t) {
+		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "figure-"), ".svg")
+		want := testkit.Must(testkit.Must(stored.Figure(name))(t).SVG())(t)
+		if read(t, file) != string(want) {
+			t.Errorf("%s is stale: make claims", file)
 		}
 	}
 }
@@ -94,16 +89,14 @@ func TestLinks(t *testing.T) {
 	makefile := read(t, root+"Makefile")
 	var tests string
 	sources := map[string]string{} // by package
-	if err := filepath.WalkDir(root+"policyattention", func(name string, _ fs.DirEntry, err error) error {
+	testkit.Check(t, filepath.WalkDir(root+"policyattention", func(name string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(name, "_test.go") {
 			tests += read(t, name)
 		} else if strings.HasSuffix(name, ".go") {
 			sources[filepath.Base(filepath.Dir(name))] += read(t, name)
 		}
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, file := range documents(t) {
 		text := read(t, file)
 		exists := func(name string) {
@@ -162,8 +155,7 @@ func TestLinks(t *testing.T) {
 
 func read(t *testing.T, file string) string {
 	t.Helper()
-	text := testkit.Must(os.ReadFile(file))(t)
-	return string(text)
+	return string(testkit.Must(os.ReadFile(file))(t))
 }
 
 var (

@@ -42,7 +42,7 @@ func TestCoverage(t *testing.T) {
 		{16, 20, 1024, .79}, {16, 40, 1024, .89}, {16, 100, 1024, .93},
 		{4, 20, 64, 0}, {4, 40, 64, 0}, {8, 20, 64, 0}, {8, 40, 64, 0}, {16, 20, 64, 0}, {16, 40, 64, 0},
 	} {
-		rows := paperRows(t).Block("headline").Where(S.Is(c.s)).At(int(c.t))
+		rows := stored.Block("headline").Where(S.Is(c.s)).At(int(c.t))
 		groups := func(method string) group {
 			all, err := rows.Where(Method.Is(method),
 				Recipe.Is(map[bool]string{true: "plain", false: None}[method != "exact-pmd"])).groups(nil)

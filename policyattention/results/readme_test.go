@@ -62,7 +62,7 @@ func TestReadmePython(t *testing.T) {
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skip("make setup has not been run")
 	}
-	want := fmt.Sprint(testkit.Must(paperRows(t).Ask("median benchmark method=exact-pmd s=8 t=20"))(t).Value)
+	want := fmt.Sprint(testkit.Must(stored.Ask("median benchmark method=exact-pmd s=8 t=20"))(t).Value)
 	if lines := strings.Fields(string(out)); err != nil || lines[len(lines)-1] != want ||
 		!strings.Contains(string(out), want[:6]) {
 		t.Errorf("%s, %v, want %s", out, err, want)

@@ -174,7 +174,7 @@ func TestJudge(t *testing.T) {
 
 // Tests that claims rest on exist, and every claim can be judged.
 func TestClaims(t *testing.T) {
-	all, err := paperRows(t).Claims(ThePaper)
+	all, err := stored.Claims(ThePaper)
 	if err != nil {
 		t.Error(err)
 	}
@@ -197,7 +197,7 @@ func TestClaims(t *testing.T) {
 
 // Every table and figure is made, has as many entries a row as columns, and no empty row.
 func TestTablesAndFigures(t *testing.T) {
-	s := paperRows(t)
+	s := stored
 	for _, name := range TableNames() {
 		table, err := s.Table(name)
 		if err != nil {
@@ -244,7 +244,7 @@ func TestWay(t *testing.T) {
 		places, returns = testkit.Way()
 		return median(x, y)
 	}
-	testkit.Must(Open(paperRows(t).Folder).Table("benchmark"))(t)
+	testkit.Must(Open(stored.Folder).Table("benchmark"))(t)
 	if t.Log(places); len(places) < 3 || len(places) > 6 || returns > 0 {
 		t.Errorf("%q, with %d returns", places, returns)
 	}

@@ -2,12 +2,15 @@ package rows
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	"icrl/internal/testkit"
 )
 
 func someRounds() (all []Round) {
@@ -33,9 +36,7 @@ func into[R any]() reflect.Value { return reflect.ValueOf(new([]R)).Elem() }
 func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "x.parquet")
 	rounds := someRounds()
-	if err := Write(path, rounds); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, Write(path, rounds))
 	read, err := Read[Round](path)
 	if err != nil || !equal(read, rounds) || !math.IsNaN(read[0].Zeta) || !math.Signbit(read[0].E0) ||
 		read[2].Loss != 1/5. {
@@ -43,9 +44,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	policies := []Policy{{Policy: []float64{1, 0}, Q: nil}, {Key: Key{Method: "m"}, Q: []float64{math.Inf(-1)}},
 		{Round: 7, Policy: []float64{.5, .5, 1}}}
-	if err := Write(path, policies); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, Write(path, policies))
 	if read, err := Read[Policy](path); err != nil || !equal(read, policies) || len(read[2].Policy) != 3 ||
 		read[0].Q != nil {
 		t.Errorf("%v, %v, want %v", read, err, policies)
@@ -53,33 +52,19 @@ func TestRoundTrip(t *testing.T) {
 	if none, err := Read[Round](path); err == nil || none != nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("policies read as rounds: %v, %v", none, err)
 	}
-	if err := Write(path, []Policy{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, Write(path, []Policy{}))
 	if read, err := Read[Policy](path); err != nil || len(read) != 0 {
 		t.Errorf("no rows are read as %v, %v", read, err)
 	}
-	if _, err := Read[Policy](path + "x"); !os.IsNotExist(unwrap(err)) {
+	if _, err := Read[Policy](path + "x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
-	}
-}
-
-func unwrap(err error) error {
-	for {
-		x, ok := err.(interface{ Unwrap() error })
-		if !ok || os.IsNotExist(err) {
-			return err
-		}
-		err = x.Unwrap()
 	}
 }
 
 // TestBroken: no truncation is taken for a file, and none makes it panic.
 func TestBroken(t *testing.T) {
 	var b bytes.Buffer
-	if err := encode(&b, reflect.ValueOf(someRounds())); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, encode(&b, reflect.ValueOf(someRounds())))
 	for n := range b.Len() {
 		if err := decode(b.Bytes()[:n], into[Round]()); err == nil {
 			t.Errorf("%d of %d bytes are read", n, b.Len())
@@ -94,12 +79,8 @@ func TestBroken(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	var rounds, policies bytes.Buffer
-	if err := encode(&rounds, reflect.ValueOf(someRounds())); err != nil {
-		f.Fatal(err)
-	}
-	if err := encode(&policies, reflect.ValueOf([]Policy{{Policy: []float64{1, 0}}})); err != nil {
-		f.Fatal(err)
-	}
+	testkit.Check(f, encode(&rounds, reflect.ValueOf(someRounds())))
+	testkit.Check(f, encode(&policies, reflect.ValueOf([]Policy{{Policy: []float64{1, 0}}})))
 	f.Add(rounds.Bytes())
 	f.Add(policies.Bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
