@@ -70,10 +70,6 @@ func TestTraceNames(t *testing.T) {
 	if d.Layout.Target.Label(0) != "target" || math.Abs(target-y) > 1e-7 {
 		t.Errorf("coordinate %q holds %v, want r + γQ = %v", d.Layout.Target.Label(0), target, y)
 	}
-	got := testkit.Must(d.Backup(x.pi, x.q, x.packets))(t)
-	if back := call.Results[0][0]; math.Abs(back-got.At(0, 0)) > 1e-12 {
-		t.Errorf("the trace reads %v, the pass %v", back, got.At(0, 0))
-	}
 }
 
 // TestLayout checks the paper's counts and that the legend explains every

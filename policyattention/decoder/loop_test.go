@@ -58,40 +58,6 @@ func TestConverges(t *testing.T) {
 	}
 }
 
-// TestRunMatchesHarness runs the measured loop and the common harness on the
-// same seeds and expects the same numbers.
-func TestRunMatchesHarness(t *testing.T) {
-	problems := testkit.Must(mdp.SparseRewards.Draw(7, 4, 3, 2))(t)
-	d := testkit.Must(New(paperCaps(4, 3, 6)))(t)
-	trajectories := testkit.Must(d.Controller(.8, Sampled(7)).Run(problems[:1], 40))(t)
-	scored := testkit.Must(control.Score(problems[:1], trajectories))(t)
-	q0 := testkit.Must(problems[0].MDP.PolicyValue(problems[0].Pi0))(t)
-	run := testkit.Must(d.Start(problems[0], q0, .8, Sampled(7)))(t)
-	for k := range 40 {
-		r := testkit.Must(run.Step())(t)
-		bound, _, err := scored[0].Bound(k + 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		loss := scored[0].Loss[k+1] * scored[0].Gap
-		if !mat.Equal(r.NextPi, trajectories[0].Policies[k+1]) || r.Zeta != scored[0].Zeta[k] ||
-			math.Abs(r.Distance-loss) > 1e-12 || math.Abs(bound.Total()-r.Bound.Total()) > 1e-9 {
-			t.Fatalf("round %d: loss %v and bound %v, harness %v and %v", k, r.Distance, r.Bound.Total(), loss,
-				bound.Total())
-		}
-		if r.Zeta > r.ZetaBound+d.RoundoffZeta || r.Route > r.RouteBound+d.RoundoffDelta {
-			t.Fatalf("round %d: ζ %v of %v, routing %v of %v", k, r.Zeta, r.ZetaBound, r.Route, r.RouteBound)
-		}
-		// ḡ_k ≤ D̄_k/η + Bζ_k (Section 4).
-		if r.Defect > r.Price/.8+d.B*r.Zeta+1e-9 {
-			t.Fatalf("round %d: defect %v, D̄/η + Bζ = %v", k, r.Defect, r.Price/.8+d.B*r.Zeta)
-		}
-	}
-	if _, err := run.Step(); err == nil {
-		t.Error("round 41 of a decoder with the cap rounds = 40 was not refused")
-	}
-}
-
 // parallel calls f for 0…n−1 on all processors.
 func parallel(t *testing.T, n int, f func(i int) error) {
 	t.Helper()
@@ -224,7 +190,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestMissingActions holds the loop on a problem with a mask against exact PMD.
+// TestMissingActions holds the loop on a problem with a mask against exact PMD, and against the common harness,
+// to the bit.
 func TestMissingActions(t *testing.T) {
 	none := math.Inf(-1)
 	m := testkit.Must(mdp.New(.5, mat.NewDense(6, 2, []float64{.5, .5, 0, 1, 1, 0, 1, 0, 0, 0, 0, 1}),
@@ -235,8 +202,12 @@ func TestMissingActions(t *testing.T) {
 	exact := testkit.Must(control.ExactPMD(3).Run([]mdp.Problem{problem}, 10))(t)
 	for name, source := range map[string]PacketSource{"weighted": Weighted(), "sampled": Sampled(3)} {
 		run := testkit.Must(d.Start(problem, exact[0].Q[0], 3, source))(t)
+		same := testkit.Must(d.Controller(3, source).Run([]mdp.Problem{problem}, 10))(t)[0]
 		for i := range 10 {
 			k := testkit.Must(run.Step())(t)
+			if !mat.Equal(k.NextPi, same.Policies[i+1]) || !mat.Equal(k.Q, same.Q[i]) {
+				t.Errorf("%s, round %d: the harness has another policy, or other values", name, i)
+			}
 			if k.Zeta > k.ZetaBound || k.Route > k.RouteBound+1e-14 || k.NextPi.At(1, 1) != 0 ||
 				k.NextQ.At(1, 1) != none {
 				t.Errorf("%s, round %d: ζ %v ≤ %v, route %v ≤ %v, π̂ %v", name, i, k.Zeta, k.ZetaBound, k.Route,

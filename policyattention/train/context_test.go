@@ -7,9 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/testkit"
-	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 )
 
@@ -64,17 +62,5 @@ func TestRelabel(t *testing.T) {
 				t.Errorf("Q*(%d,%d) changed by %v", s, a, d)
 			}
 		}
-	}
-}
-
-// TestNext: the step between contexts is the exact oracle's.
-func TestNext(t *testing.T) {
-	problems := testkit.Must(mdp.Random.Draw(2, 3, 2, 1))(t)
-	m, pi := problems[0].MDP, problems[0].Pi0
-	q := testkit.Must(m.PolicyValue(pi))(t)
-	x := testkit.Must(next(control.Context{MDP: m, Pi: pi, Q: q, Eta: 0.7}))(t)
-	want := testkit.Must(pmd.Step(pi, q, 0.7))(t)
-	if !mat.Equal(x.Pi, want) || !mat.Equal(x.Q, m.EvaluationBackup(want, q)) || x.Round != 1 {
-		t.Error("the next context is not the next round of exact PMD")
 	}
 }

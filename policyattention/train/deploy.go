@@ -44,25 +44,35 @@ func NewModel(c Config, step int, params []float32) (*Model, error) {
 	return &Model{c, step, params, n}, nil
 }
 
-// answers takes the tokens of n contexts, which encode writes, through the network: outputs for each
-// pair of state and action [n, S·A], of the last of the tokens.
-func (m *Model) answers(n int, encode func(i int, into []float32)) ([]float32, error) {
-	tokens, pairs := m.Config.ContextTokens(), m.Config.States()*m.Config.Actions
-	size := tokens * m.Config.Network().Features
-	input := make([]float32, n*size)
-	for i := range n {
-		encode(i, input[i*size:][:size])
+// answers takes the tokens of contexts, which encode writes, through the network, and returns what it puts out
+// for each pair of state and action, of the last of the tokens: a table [S, A] a context.
+func (m *Model) answers(batch []control.Context, encode func(x control.Context, into []float32)) ([]*mat.Dense,
+	error) {
+	if err := m.check(batch); err != nil {
+		return nil, err
 	}
-	outputs, err := m.network.Forward(engine.Pass{B: n, T: tokens, K: pairs}, input)
+	c := m.Config
+	tokens, pairs := c.ContextTokens(), c.States()*c.Actions
+	size := tokens * c.Network().Features
+	input := make([]float32, len(batch)*size)
+	for i, x := range batch {
+		encode(x, input[i*size:][:size])
+	}
+	outputs, err := m.network.Forward(engine.Pass{B: len(batch), T: tokens, K: pairs}, input)
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	for i, v := range outputs {
-		if math.IsNaN(float64(v)) {
-			return nil, fmt.Errorf("train: the network's output %d is not a number", i)
+	tables := make([]*mat.Dense, len(batch))
+	for i := range tables {
+		tables[i] = mat.NewDense(c.States(), c.Actions, nil)
+		for j, v := range outputs[i*pairs:][:pairs] {
+			if math.IsNaN(float64(v)) {
+				return nil, fmt.Errorf("train: the network's output %d for context %d is not a number", j, i)
+			}
+			tables[i].RawMatrix().Data[j] = float64(v)
 		}
 	}
-	return outputs, nil
+	return tables, nil
 }
 
 // check refuses invalid contexts, sizes that the network cannot take, and a critic's without their MDP.
@@ -101,30 +111,21 @@ type actor struct{ *Model }
 
 // Act implements control.Actor.
 func (m actor) Act(batch []control.Context) ([]*mat.Dense, error) {
-	if err := m.check(batch); err != nil {
-		return nil, err
-	}
-	c := m.Config
-	logits, err := m.answers(len(batch), func(i int, into []float32) {
-		c.actorTokens(into, batch[i].Pi, batch[i].Q, batch[i].Eta)
+	tables, err := m.answers(batch, func(x control.Context, into []float32) {
+		m.Config.actorTokens(into, x.Pi, x.Q, x.Eta)
 	})
-	if err != nil {
-		return nil, err
-	}
-	policies := make([]*mat.Dense, len(batch))
-	for i, x := range batch {
-		policies[i] = table(c, logits, i)
-		for s := range c.States() {
-			row := policies[i].RawRowView(s)
+	for i, logits := range tables {
+		for s := range m.Config.States() {
+			row := logits.RawRowView(s)
 			for a := range row {
-				if c.Recipe.Readout == PriorReadout {
-					row[a] += numeric.Log(x.Pi.At(s, a))
+				if m.Config.Recipe.Readout == PriorReadout {
+					row[a] += numeric.Log(batch[i].Pi.At(s, a))
 				}
 			}
 			pmd.Softmax(row)
 		}
 	}
-	return policies, nil
+	return tables, err
 }
 
 // Trace returns every intermediate result of the network on an actor's context.
@@ -147,15 +148,6 @@ func (m *Model) Trace(x control.Context) (*engine.Trace, error) {
 	return m.network.Trace(tokens)
 }
 
-// table is what the network has put out for context i [S, A].
-func table(c Config, outputs []float32, i int) *mat.Dense {
-	x := mat.NewDense(c.States(), c.Actions, nil)
-	for j := range x.RawMatrix().Data {
-		x.RawMatrix().Data[j] = float64(outputs[i*c.States()*c.Actions+j])
-	}
-	return x
-}
-
 // Critic returns the model as a critic that samples m transitions of every
 // state-action pair a round from the MDP. The samples of a problem's round are
 // a stream of their own below root.
@@ -173,21 +165,8 @@ type critic struct {
 
 // Evaluate implements control.Critic.
 func (m critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
-	if err := m.check(batch); err != nil {
-		return nil, err
-	}
-	c := m.Config
-	outputs, err := m.answers(len(batch), func(i int, into []float32) {
-		x := batch[i]
+	return m.answers(batch, func(x control.Context, into []float32) {
 		rng := seed.New(m.root, "critic", x.Problem, x.Round)
-		c.criticTokens(into, c.sample(rng, x.MDP, x.Pi, x.Q))
+		m.Config.criticTokens(into, m.Config.sample(rng, x.MDP, x.Pi, x.Q))
 	})
-	if err != nil {
-		return nil, err
-	}
-	values := make([]*mat.Dense, len(batch))
-	for i := range values {
-		values[i] = table(c, outputs, i)
-	}
-	return values, nil
 }

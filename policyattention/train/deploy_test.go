@@ -108,13 +108,6 @@ func TestModelOnCores(t *testing.T) {
 	}
 }
 
-func TestNewModelCountsParameters(t *testing.T) {
-	c := tiny(Proximal)
-	if _, err := NewModel(c, 0, make([]float32, 3)); err == nil || !strings.Contains(err.Error(), "3 parameters") {
-		t.Errorf("a model of 3 parameters: %v", err)
-	}
-}
-
 // With a network that writes zeros, the prior read-out is the identity update.
 func TestPriorReadoutOfSilentNetwork(t *testing.T) {
 	c := tiny(Proximal)
@@ -238,6 +231,9 @@ func TestDeployErrors(t *testing.T) {
 	params[5] = float32(math.Inf(1))
 	if _, err := NewModel(c, 0, params); err == nil || !strings.Contains(err.Error(), "parameter 5 is +Inf") {
 		t.Errorf("an infinite parameter: %v", err)
+	}
+	if _, err := NewModel(c, 0, params[:3]); err == nil || !strings.Contains(err.Error(), "3 parameters") {
+		t.Errorf("a model of 3 parameters: %v", err)
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "absent")); err == nil {
 		t.Error("absent weights load")

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
@@ -136,35 +137,27 @@ func (s SampleMean) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 
 func clippedLog(p float64) float64 { return math.Max(numeric.Log(p), control.LogFloor) }
 
-// array is numbers of training examples, by name, row-major; its leading axis counts them.
-type array struct {
-	name   string
-	shape  []int
-	values []float32
-}
-
-// examples draws and encodes the training set.
+// data draws and encodes the training set.
 //
-// Actors: "tokens" [N, S·A, features], clipped log π, "prior", and ηQ, "gain", both [N, S, A].
+// Actors: tokens [N, S·A, features], clipped log π and ηQ, both [N, S, A].
 //
-// Critics: "tokens" [N, ContextTokens, features] and the exact backup, "exact" [N, S·A].
-func (c Config) examples() ([]array, error) {
+// Critics: tokens [N, ContextTokens, features] and the exact backup [N, S·A].
+func (c Config) data() ([]*tensors.Tensor, error) {
 	contexts, err := c.Contexts()
 	if err != nil {
 		return nil, err
 	}
 	n, s, a, features := c.Examples, c.States(), c.Actions, c.Network().Features
 	size := c.ContextTokens() * features
-	tokens := array{"tokens", []int{n, c.ContextTokens(), features}, make([]float32, n*size)}
-	prior, gain := array{"prior", []int{n, s, a}, nil}, array{"gain", []int{n, s, a}, nil}
-	exact := array{"exact", []int{n, s * a}, nil}
+	tokens := make([]float32, n*size)
+	var prior, gain, exact []float32
 	for i, x := range contexts {
-		into := tokens.values[i*size:][:size]
+		into := tokens[i*size:][:size]
 		if c.Objective != Critic {
 			c.actorTokens(into, x.Pi, x.Q, x.Eta)
 			for pair, q := range x.Q.RawMatrix().Data {
-				prior.values = append(prior.values, float32(clippedLog(x.Pi.RawMatrix().Data[pair])))
-				gain.values = append(gain.values, float32(x.Eta*q))
+				prior = append(prior, float32(clippedLog(x.Pi.RawMatrix().Data[pair])))
+				gain = append(gain, float32(x.Eta*q))
 			}
 			continue
 		}
@@ -176,24 +169,32 @@ func (c Config) examples() ([]array, error) {
 		}
 		c.criticTokens(into, c.sample(rng, x.MDP, after.Pi, x.Q))
 		for _, q := range after.Q.RawMatrix().Data {
-			exact.values = append(exact.values, float32(q))
+			exact = append(exact, float32(q))
 		}
 	}
-	all := []array{tokens, prior, gain}
-	if c.Objective == Critic {
-		all = []array{tokens, exact}
+	inputs, err := array(tokens, n, c.ContextTokens(), features)
+	if err != nil {
+		return nil, err
 	}
-	return all, check(all)
+	if c.Objective == Critic {
+		targets, err := array(exact, n, s*a)
+		return []*tensors.Tensor{inputs, targets}, err
+	}
+	priors, err := array(prior, n, s, a)
+	if err != nil {
+		return nil, err
+	}
+	gains, err := array(gain, n, s, a)
+	return []*tensors.Tensor{inputs, priors, gains}, err
 }
 
-// check refuses numbers from which training could not recover.
-func check(all []array) error {
-	for _, array := range all {
-		for i, v := range array.values {
-			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-				return fmt.Errorf("train: example %d holds %v", i/(len(array.values)/array.shape[0]), v)
-			}
+// array returns numbers of training examples, which its first axis counts, and refuses those from which training could
+// not recover.
+func array(values []float32, shape ...int) (*tensors.Tensor, error) {
+	for i, v := range values {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return nil, fmt.Errorf("train: example %d holds %v", i/(len(values)/shape[0]), v)
 		}
 	}
-	return nil
+	return tensors.FromFlatDataAndDimensions(values, shape...), nil
 }

@@ -39,15 +39,6 @@ func (c Config) Job() (Job, error) {
 // start draws the initial parameters.
 func (c Config) start() []float32 { return c.Network().Init(seed.New(c.Seed, "train", "init")) }
 
-// data is the examples as tensors [Examples, …].
-func (c Config) data() (data []*tensors.Tensor, err error) {
-	all, err := c.examples()
-	for _, array := range all {
-		data = append(data, tensors.FromFlatDataAndDimensions(array.values, array.shape...))
-	}
-	return data, err
-}
-
 // order gives the examples of each batch: a new permutation an epoch, read on
 // without a seam. It is a pure function of the seed and the step.
 type order struct {

@@ -32,6 +32,11 @@ func TestMaps(t *testing.T) {
 			if last.Grid.Tiles[6] != tile || !mat.Equal(last.Problem.MDP.DenseP(), p) {
 				t.Errorf("%s: place 6 as %q has other transitions than a map drawn that way", preset, tile)
 			}
+			for i := range e.Decoder.States * Moves {
+				if tile == Wall && i/Moves != 6 && p.At(i, 6) != 0 {
+					t.Errorf("%s: row %d enters the wall with probability %v", preset, i, p.At(i, 6))
+				}
+			}
 			// Entering pays in r(1,2) when its row changed, and the edit then gives way.
 			if !first.Entering && !mat.Equal(last.Problem.MDP.R, r) {
 				t.Errorf("%s: place 6 as %q has other rewards", preset, tile)
@@ -55,25 +60,6 @@ func TestMaps(t *testing.T) {
 	e := start(t, settings())
 	if err := e.Apply(0, Edit{Kind: "tile", S: 1, Tile: "#"}); err == nil {
 		t.Error("a random problem has a wall")
-	}
-}
-
-// TestWall walls the safe way of the maze: its optimal value falls, and no row
-// leads into the wall.
-func TestWall(t *testing.T) {
-	s := settings()
-	s.Preset = Maze
-	e := start(t, s)
-	before := e.Phases[0].Optimum
-	testkit.Check(t, e.Apply(0, Edit{Kind: "tile", S: 17, Tile: "#"}))
-	after := e.Phases[1]
-	if x, y := mat.Max(before.Q.RowView(12)), mat.Max(after.Optimum.Q.RowView(12)); y >= x {
-		t.Errorf("the value beside the new wall was %v and is %v", x, y)
-	}
-	for i := range e.Decoder.States * Moves {
-		if p := after.Problem.MDP.DenseP().At(i, 17); i/Moves != 17 && p != 0 {
-			t.Errorf("row %d enters the wall with probability %v", i, p)
-		}
 	}
 }
 
