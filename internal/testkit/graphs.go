@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -34,17 +35,35 @@ func Values[T float32 | float64](t testing.TB, x *tensors.Tensor) []T {
 }
 
 // Normal draws n numbers from the standard normal distribution.
-func Normal(rng *rand.Rand, n int) []float64 {
-	x := make([]float64, n)
+func Normal[F float32 | float64](rng *rand.Rand, n int) []F {
+	x := make([]F, n)
 	for i := range x {
-		x[i] = rng.NormFloat64()
+		x[i] = F(rng.NormFloat64())
 	}
 	return x
 }
 
-// SumOfSquares runs a small graph.
-func SumOfSquares(t testing.TB, b compute.Backend, x ...float32) float32 {
+// Near ends a test unless numbers are wanted ones up to a share of the largest of those, or of least if that is more.
+func Near[F, G float32 | float64](t testing.TB, what string, got []F, want []G, share, least float64) {
+	t.Helper()
+	if len(got) != len(want) || len(want) == 0 {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	for _, v := range want {
+		least = max(least, math.Abs(float64(v)))
+	}
+	for i, v := range want {
+		if d := math.Abs(float64(got[i]) - float64(v)); !(d <= share*least) {
+			t.Fatalf("%s: number %d is %v, want %v", what, i, got[i], v)
+		}
+	}
+}
+
+// SumOfSquares runs a small graph, which is exact in float32, and checks its result.
+func SumOfSquares(t testing.TB, b compute.Backend) {
 	t.Helper()
 	square := func(in []*Node) []*Node { return []*Node{ReduceAllSum(Mul(in[0], in[0]))} }
-	return Run(t, b, square, x)[0].Value().(float32)
+	if got := Run(t, b, square, []float32{1, 2, 3})[0].Value(); got != float32(14) {
+		t.Errorf("sum of squares = %v, want 14", got)
+	}
 }

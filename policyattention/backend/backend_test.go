@@ -37,9 +37,7 @@ func TestWithoutXLA(t *testing.T) {
 			}
 			testkit.Check(t, err)
 			defer b.Finalize()
-			if got := testkit.SumOfSquares(t, b, 1, 2, 3); got != 14 {
-				t.Errorf("sum of squares = %v, want 14", got)
-			}
+			testkit.SumOfSquares(t, b)
 			if d := Describe(b); d.Name != "go" || d.Plugin != "" || len(d.Devices) != 1 {
 				t.Errorf("Describe = %+v", d)
 			}

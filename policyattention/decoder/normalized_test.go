@@ -150,7 +150,8 @@ func TestNormalizedLoop(t *testing.T) {
 				if p := mat.Min(r.NextPi); p < phi/3*(1-1e-9) {
 					t.Fatalf("%s round %d: probability %v below the floor φ/A", name, r.Index, p)
 				}
-				if limit := r.Price/r.Eta + d.B*r.Zeta + 1e-9; r.Defect > limit { // ḡ_k ≤ D̄_k/η + Bζ_k (Section 4)
+				// ḡ_k ≤ D̄_k/η + Bζ_k (Section 4).
+				if limit := r.Price/r.Eta + d.B*r.Zeta + 1e-9; r.Defect > limit {
 					t.Fatalf("%s round %d: defect %v, D̄/η + Bζ = %v", name, r.Index, r.Defect, limit)
 				}
 				zeta = max(zeta, r.Zeta)

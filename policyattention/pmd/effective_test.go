@@ -51,10 +51,10 @@ func onPMD(t *testing.T) *effective {
 
 // atRandom draws a model with normal features, of 2 to 5 actions, and target.
 func atRandom(rng *rand.Rand, rows, n int) *effective {
-	m := &effective{target: testkit.Normal(rng, n)}
+	m := &effective{target: testkit.Normal[float64](rng, n)}
 	for i := range rows {
 		actions := 2 + i%4
-		m.features = append(m.features, centred(mat.NewDense(actions, n, testkit.Normal(rng, actions*n))))
+		m.features = append(m.features, centred(mat.NewDense(actions, n, testkit.Normal[float64](rng, actions*n))))
 	}
 	return m
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // Session is a run that is being made: the parameters, the moments of its optimizer, and what
-// computes gradients. Package engine makes the steps of a network that it can train on GoMLX's backend
+// computes gradients. A trainer makes the steps of a network that package engine can train on GoMLX's backend
 // in pure Go. Elsewhere GoMLX computes the gradient, on xla:cpu one of each part of a batch, each on a
 // core of its own, and package engine makes the optimizer's step with their mean. How many cores there
 // are changes no bit: a part is the same program on any core, and the order of the sum is that of the
@@ -27,9 +27,8 @@ type Session struct {
 	optimizer *engine.Optimizer
 	job       Job
 	backend   compute.Backend
-	step      int             // steps made
-	trainer   *engine.Trainer // nil where GoMLX computes gradients
-	objective *derived        // of the trainer
+	step      int      // steps made
+	trainer   *trainer // nil where GoMLX computes gradients
 	lanes     []*lane
 	gradients [][]float32 // of each part of a batch
 }
@@ -53,10 +52,7 @@ func newSession(b compute.Backend, j Job, from *state) (*Session, error) {
 	s := &Session{optimizer: o, job: j, backend: b, step: from.step}
 	fixed, stored := j.Batches.(Fixed)
 	if t, ok := j.Model.(Transformer); ok && stored && backend.IsGo(b) {
-		if s.objective, err = derive(b, t, fixed, data); err != nil {
-			return nil, err
-		}
-		s.trainer, err = engine.NewTrainer(t.Network, s.objective, o)
+		s.trainer, err = newTrainer(b, t, fixed, data, o)
 		return s, err
 	}
 	parts := 1
@@ -119,7 +115,7 @@ func (s *Session) next() (float32, error) {
 		if err != nil {
 			return 0, err
 		}
-		loss, err := s.trainer.Step(s.step+1, examples[0])
+		loss, err := s.trainer.step(s.step+1, examples[0])
 		return float32(loss), err
 	}
 	parts := len(s.gradients)
@@ -158,8 +154,8 @@ func (s *Session) each(f func(i int, l *lane) error) error {
 
 // Close frees the session's memory on the device.
 func (s *Session) Close() {
-	if s.objective != nil {
-		s.objective.close()
+	if s.trainer != nil {
+		s.trainer.close()
 	}
 	s.each(func(_ int, l *lane) error { //nolint:errcheck // nothing is left to do about it
 		for _, x := range append(l.arrays, l.params) {

@@ -60,27 +60,6 @@ func made(t *testing.T, b compute.Backend, j Job, steps int) state {
 	return end
 }
 
-// near compares vectors up to a share of the largest number, or of each.
-func near(t *testing.T, what string, got, want []float32, share float64, each bool) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
-	}
-	largest := 0.
-	for _, v := range want {
-		largest = max(largest, math.Abs(float64(v)))
-	}
-	for i, v := range want {
-		scale := largest
-		if each {
-			scale = math.Abs(float64(v))
-		}
-		if d := math.Abs(float64(got[i] - v)); !(d <= share*scale) {
-			t.Fatalf("%s: number %d is %v, want %v", what, i, got[i], v)
-		}
-	}
-}
-
 // byGraph is a job whose gradients GoMLX takes on any backend.
 func byGraph(j Job) Job {
 	j.Model = struct{ Trainable }{j.Model}
@@ -98,8 +77,8 @@ func TestEngineSteps(t *testing.T) {
 			inGo, defined := job(t, c), byGraph(job(t, c))
 			// Rounding of float32 sums over a batch, which AdamW amplifies where a slope near zero
 			// changes its sign.
-			near(t, string(o)+" first moments", made(t, b, inGo, 1).m, made(t, b, defined, 1).m, 2e-5, false)
-			near(t, string(o)+" losses", made(t, b, inGo, 10).losses, made(t, b, defined, 10).losses, 1e-4, true)
+			testkit.Near(t, string(o)+" first moments", made(t, b, inGo, 1).m, made(t, b, defined, 1).m, 2e-5, 0)
+			testkit.Near(t, string(o)+" losses", made(t, b, inGo, 10).losses, made(t, b, defined, 10).losses, 1e-4, 0)
 		}
 	}
 }
@@ -116,8 +95,8 @@ func TestPartsAgree(t *testing.T) {
 			t.Errorf("%s: %d parts, want 4 at least", objective, n)
 		}
 		want, got := made(t, start(t, "go"), whole, 1), made(t, start(t, "xla:cpu"), job(t, c), 1)
-		near(t, string(objective)+" loss", got.losses, want.losses, 1e-5, true)
-		near(t, string(objective)+" first moments", got.m, want.m, 1e-5, false) // float32 sums over the batch
+		testkit.Near(t, string(objective)+" loss", got.losses, want.losses, 1e-5, 0)
+		testkit.Near(t, string(objective)+" first moments", got.m, want.m, 1e-5, 0) // float32 sums over the batch
 	}
 }
 

@@ -258,7 +258,8 @@ func TestValidate(t *testing.T) {
 func TestNaN(t *testing.T) {
 	nan := float32(0)
 	nan /= nan
-	if _, err := array([]float32{0, 0, 0, 0, 0, 0, nan, 0}, 2, 2, 2); err == nil || !strings.Contains(err.Error(), "example 1 ") {
+	_, err := array([]float32{0, 0, 0, 0, 0, 0, nan, 0}, 2, 2, 2)
+	if err == nil || !strings.Contains(err.Error(), "example 1 ") {
 		t.Errorf("error %v, want one about example 1", err)
 	}
 	// A loss that overflows ends the run and leaves the last good state.

@@ -28,7 +28,7 @@ func TestGroups(t *testing.T) {
 	for _, group := range []int{0, 1, 2, 3} {
 		c := tiny
 		c.Group = group
-		params, tokens := c.Init(rng), testkit.Normal(rng, length*c.Features)
+		params, tokens := c.Init(rng), testkit.Normal[float64](rng, length*c.Features)
 		before := outputs(t, c, params, tokens)
 		for j := range length {
 			tokens[j*c.Features]++
@@ -48,7 +48,7 @@ func TestUnorderedIsEquivariant(t *testing.T) {
 	c, rng := tiny, rand.New(rand.NewPCG(27, 28))
 	c.Unordered = true
 	const length = 7
-	params, tokens, order := c.Init(rng), testkit.Normal(rng, length*c.Features), rng.Perm(length)
+	params, tokens, order := c.Init(rng), testkit.Normal[float64](rng, length*c.Features), rng.Perm(length)
 	shuffled := make([]float64, len(tokens))
 	for to, from := range order {
 		copy(shuffled[to*c.Features:][:c.Features], tokens[from*c.Features:])

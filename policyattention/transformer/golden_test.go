@@ -1,7 +1,6 @@
 package transformer
 
 import (
-	"math"
 	"strings"
 	"testing"
 
@@ -53,26 +52,16 @@ func testGolden(t *testing.T, framework string) {
 		a := golden[name]
 		return tensors.FromFlatDataAndDimensions(a.Data, a.Shape...)
 	}
-	near := func(what string, got, want []float64) {
-		t.Helper()
-		if len(got) != len(want) || len(want) == 0 {
-			t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
-		}
-		for i := range want {
-			if !(math.Abs(got[i]-want[i]) <= 1e-11*(1+math.Abs(want[i]))) {
-				t.Fatalf("%s: number %d is %v, want %v", what, i, got[i], want[i])
-			}
-		}
-	}
 	out := testkit.Run(t, b, func(in []*Node) []*Node {
 		return []*Node{
 			Bind(goldenShape, in[0]).Vectors(in[1]),
 			Gradient(proximal(in[0], in[1], in[2], in[3]), in[0])[0],
 		}
 	}, input("params"), input("tokens"), input("prior"), input("gain"))
-	near("outputs", testkit.Values[float64](t, out[0]), golden["outputs"].Data)
+	testkit.Near(t, "outputs", testkit.Values[float64](t, out[0]), golden["outputs"].Data, 1e-11, 1)
 	gradient := testkit.Values[float64](t, out[1])
 	for _, p := range goldenShape.Layout() {
-		near("gradient of "+p.Name, gradient[p.Offset:][:p.Size()], golden["gradient"].Data[p.Offset:][:p.Size()])
+		want := golden["gradient"].Data[p.Offset:][:p.Size()]
+		testkit.Near(t, "gradient of "+p.Name, gradient[p.Offset:][:p.Size()], want, 1e-11, 1)
 	}
 }

@@ -221,11 +221,24 @@ func (e *Engine) bind(name string, t *track, phase int) error {
 		if actor == nil {
 			return fmt.Errorf("there is no controller %q here", name)
 		}
-		runner, err := control.NewRunner(here, t.q, e.Settings.Eta, turn(actor))
+		turn := func(c control.Context) (next pmd.Policy, q *mat.Dense, err error) {
+			answers, err := control.Act(actor, []control.Context{c})
+			if err != nil {
+				return next, nil, err
+			}
+			return answers[0], c.MDP.EvaluationBackup(answers[0].Pi, c.Q), nil
+		}
+		runner, err := control.NewRunner(here, t.q, e.Settings.Eta, turn)
 		if err != nil {
 			return err
 		}
-		t.step = measured(runner)
+		t.step = func() (*decoder.Round, error) { // with none of the bounds that are the decoder's
+			k, err := runner.Step()
+			if err != nil {
+				return nil, err
+			}
+			return &decoder.Round{Round: *k}, nil
+		}
 	}
 	t.phase = phase
 	return nil
@@ -267,28 +280,6 @@ func (e *Engine) source(start int) decoder.PacketSource {
 		return whole.Packets(env, pi, m, problem, start+round)
 	}
 	return later
-}
-
-// turn is that of an actor with the exact one-step backup.
-func turn(actor control.Actor) control.Turn {
-	return func(c control.Context) (next pmd.Policy, q *mat.Dense, err error) {
-		answers, err := control.Act(actor, []control.Context{c})
-		if err != nil {
-			return next, nil, err
-		}
-		return answers[0], c.MDP.EvaluationBackup(answers[0].Pi, c.Q), nil
-	}
-}
-
-// measured is a step function of a loop: its rounds have none of the bounds that are the decoder's.
-func measured(r *control.Runner) func() (*decoder.Round, error) {
-	return func() (*decoder.Round, error) {
-		k, err := r.Step()
-		if err != nil {
-			return nil, err
-		}
-		return &decoder.Round{Round: *k}, nil
-	}
 }
 
 // track returns the named controller's track, a new one if need be.
@@ -403,8 +394,8 @@ func (d Edit) apply(g *Grid, m *mdp.MDP) (*Grid, *mdp.MDP, error) {
 		r.Set(d.S, d.A, d.Value)
 	case "transition":
 		if !(d.Value >= 0 && d.Value <= 1) || states == 1 && d.Value != 1 {
-			return nil, nil, fmt.Errorf("P(s'=%d|s=%d,a=%d) = %v, want a probability, and 1 in a problem of one state", d.T,
-				d.S, d.A, d.Value)
+			const format = "P(s'=%d|s=%d,a=%d) = %v, want a probability, and 1 in a problem of one state"
+			return nil, nil, fmt.Errorf(format, d.T, d.S, d.A, d.Value)
 		}
 		rescale(p.RawRowView(d.S*actions+d.A), d.T, d.Value)
 	default:

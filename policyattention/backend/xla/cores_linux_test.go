@@ -50,7 +50,7 @@ func TestCores(t *testing.T) {
 	for i, c := range cores {
 		failure := errors.New("failure")
 		err := c.Do(func() error {
-			sumOfSquares(t, c.Backend)
+			testkit.SumOfSquares(t, c.Backend)
 			own[i] = allowed()
 			return failure
 		})
@@ -79,7 +79,7 @@ func TestCores(t *testing.T) {
 		t.Fatalf("with GOMAXPROCS at 1: %v", cores)
 	}
 	cores[0].Close()
-	sumOfSquares(t, b) // still open
+	testkit.SumOfSquares(t, b) // still open
 }
 
 // The threads of XLA's compiler, which start with the first program of a process, may
@@ -102,7 +102,7 @@ func TestCompilerIsKeptOnNoProcessor(t *testing.T) {
 	cores := testkit.Must(backend.Cores(b, 2))(t)
 	before := testkit.Must(threads())(t)
 	testkit.Check(t, cores[0].Do(func() error {
-		sumOfSquares(t, cores[0].Backend)
+		testkit.SumOfSquares(t, cores[0].Backend)
 		return nil
 	}))
 	after := testkit.Must(threads())(t)

@@ -17,14 +17,6 @@ import (
 
 const pluginPath = "PJRT_PLUGIN_LIBRARY_PATH"
 
-// sumOfSquares runs a small graph, which is exact in float32.
-func sumOfSquares(t *testing.T, b compute.Backend) {
-	t.Helper()
-	if got := testkit.SumOfSquares(t, b, 1, 2, 3); got != 14 {
-		t.Errorf("sum of squares = %v, want 14", got)
-	}
-}
-
 func TestXLA(t *testing.T) {
 	if _, err := findPlugin("cpu", pluginFolders()); err != nil {
 		t.Skip(err)
@@ -33,7 +25,7 @@ func TestXLA(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := testkit.Must(backend.New(name))(t)
 			defer b.Finalize()
-			sumOfSquares(t, b)
+			testkit.SumOfSquares(t, b)
 			d := backend.Describe(b)
 			if d.Name != "xla:cpu" || !strings.HasPrefix(d.Plugin, "PJRT ") || len(d.Devices) == 0 {
 				t.Errorf("Describe = %+v", d)

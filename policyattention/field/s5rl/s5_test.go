@@ -98,8 +98,9 @@ type sequence struct {
 
 func (l Config) random(length, batch int, share float64, root uint64) sequence {
 	rng := seed.New(root, length, batch)
-	u, reset := testkit.Normal(rng, length*batch*l.Width), make([]float64, length*batch)
-	s := sequence{length, batch, u, reset, testkit.Normal(rng, batch*l.State/2), testkit.Normal(rng, batch*l.State/2)}
+	u, reset := testkit.Normal[float64](rng, length*batch*l.Width), make([]float64, length*batch)
+	re, im := testkit.Normal[float64](rng, batch*l.State/2), testkit.Normal[float64](rng, batch*l.State/2)
+	s := sequence{length, batch, u, reset, re, im}
 	for i := range s.reset {
 		if rng.Float64() < share {
 			s.reset[i] = 1

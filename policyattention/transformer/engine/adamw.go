@@ -18,13 +18,22 @@ type Optimizer struct {
 	Params, M, V, Average []float32
 
 	kernels *kernels[float32]
+	network *Network[float32] // of the parameters, or nil
 }
 
 // NewOptimizer returns an optimizer that goes on from copies of parameters and moments.
 func NewOptimizer(o transformer.AdamW, clip float64, params, m, v, average []float32) *Optimizer {
 	k := portable[float32]()
 	vectors(k, path)
-	return &Optimizer{o, clip, slices.Clone(params), slices.Clone(m), slices.Clone(v), slices.Clone(average), k}
+	return &Optimizer{o, clip, slices.Clone(params), slices.Clone(m), slices.Clone(v), slices.Clone(average), k, nil}
+}
+
+// Network returns the network of c with the parameters as each step leaves them. It is called once.
+func (o *Optimizer) Network(c transformer.Config) (n *Network[float32], err error) {
+	if n, err = New[float32](c, o.Params); err == nil {
+		o.Params, o.network = n.params[:len(o.Params)], n
+	}
+	return n, err
 }
 
 // averageOrder is η of Shamir and Zhang 2013, arXiv 1212.1824; a larger one forgets faster.
@@ -36,7 +45,7 @@ func (o *Optimizer) Step(step int, scale float64, gradients [][]float32) {
 	const entries = 1 << 14
 	ranges := (len(o.Params) + entries - 1) / entries
 	each := func(f func(i, from, to int)) {
-		share(ranges, func(i int) error { //nolint:errcheck // there are no errors
+		Share(ranges, func(i int) error { //nolint:errcheck // there are no errors
 			f(i, i*entries, min((i+1)*entries, len(o.Params)))
 			return nil
 		})
@@ -76,4 +85,7 @@ func (o *Optimizer) Step(step int, scale float64, gradients [][]float32) {
 		part := func(x []float32) []float32 { return x[from:to] }
 		o.kernels.adamw(part(o.Params), part(gradients[0]), part(o.M), part(o.V), part(o.Average), &rates)
 	})
+	if o.network != nil {
+		o.network.pack()
+	}
 }

@@ -57,8 +57,8 @@ func (n *Network[F]) Extend(of []*Cache[F], k int, tokens []F, alternatives bool
 				cache.Room, of[0].Length, needed)
 		}
 	}
-	size := max(1, min((b+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0), blockTokens/k))
-	err := share((b+size-1)/size, func(i int) error {
+	size := max(1, min((b+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0), BlockTokens/k))
+	err := Share((b+size-1)/size, func(i int) error {
 		first := i * size
 		part := of[first:min(b, first+size)]
 		s := &pass[F]{Network: n, Pass: Pass{len(part), k, k}, before: caches[F]{part, of[0].Length, alternatives}}

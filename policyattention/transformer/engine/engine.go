@@ -152,9 +152,9 @@ func (n *Network[F]) use(layOut func(r *room[F]), f func()) {
 	n.memory.Put(memory)
 }
 
-// share calls f for the numbers below n, as many at a time as GOMAXPROCS says, and returns an
+// Share calls f for the numbers below n, as many at a time as GOMAXPROCS says, and returns an
 // error of those that it returned.
-func share(n int, f func(i int) error) error {
+func Share(n int, f func(i int) error) error {
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range n {

@@ -26,14 +26,6 @@ func onEach(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-func normals[F Float](rng *rand.Rand, n int) []F {
-	x := make([]F, n)
-	for i := range x {
-		x[i] = F(rng.NormFloat64())
-	}
-	return x
-}
-
 func to[G, F Float](x []F) []G {
 	y := make([]G, len(x))
 	for i, v := range x {
@@ -52,11 +44,11 @@ type example struct {
 
 func draw(rng *rand.Rand, c transformer.Config, p Pass) example {
 	x := example{Pass: p, c: c, params: c.Init(rng)}
-	for i, v := range normals[float32](rng, len(x.params)) {
+	for i, v := range testkit.Normal[float32](rng, len(x.params)) {
 		x.params[i] += .1 * v
 	}
-	x.tokens = normals[float32](rng, p.B*p.T*c.Features)
-	x.slopes = normals[float32](rng, p.B*p.K*c.Outputs)
+	x.tokens = testkit.Normal[float32](rng, p.B*p.T*c.Features)
+	x.slopes = testkit.Normal[float32](rng, p.B*p.K*c.Outputs)
 	return x
 }
 
@@ -114,23 +106,6 @@ func defined(t *testing.T, x example) (outputs, gradient []float64) {
 	return testkit.Values[float64](t, out[0]), testkit.Values[float64](t, out[1])
 }
 
-// near says that numbers are wanted ones up to a share of the largest of those.
-func near[F Float](got []F, want []float64, share float64) error {
-	if len(got) != len(want) {
-		return fmt.Errorf("%d numbers, want %d", len(got), len(want))
-	}
-	largest := 0.
-	for _, v := range want {
-		largest = max(largest, math.Abs(v))
-	}
-	for i, v := range want {
-		if d := math.Abs(float64(got[i]) - v); !(d <= share*largest+share/1e3) {
-			return fmt.Errorf("number %d is %v, want %v: off by %.2g of the largest", i, got[i], v, d/largest)
-		}
-	}
-	return nil
-}
-
 // Outputs and every tensor of the gradient against the definition in float64. In float64 all
 // but the order of sums is the same; in float32 sums of up to some hundred terms over some blocks
 // are off by up to some hundred roundings of 2⁻²⁴.
@@ -142,27 +117,27 @@ func TestAgainstTheDefinition(t *testing.T) {
 		outputs, gradient := defined(t, x)
 		wants = append(wants, result{outputs, gradient})
 	}
-	check := func(t *testing.T, x example, what string, err error) {
-		if err != nil {
-			t.Errorf("%+v, %+v: %s: %v", x.c, x.Pass, what, err)
-		}
-	}
 	for i, x := range all {
 		outputs, gradient := gradient[float64](t, x)
-		check(t, x, "outputs", near(outputs, wants[i].outputs, 1e-11))
-		for _, p := range x.c.Layout() {
-			check(t, x, p.Name, near(gradient[p.Offset:][:p.Size()], wants[i].gradient[p.Offset:][:p.Size()], 1e-10))
-		}
+		agree(t, x, outputs, wants[i].outputs, gradient, wants[i].gradient, 1e-11, 1e-10)
 	}
 	onEach(t, func(t *testing.T) {
 		for i, x := range all {
 			outputs, gradient := gradient[float32](t, x)
-			check(t, x, "outputs", near(outputs, wants[i].outputs, 2e-5))
-			for _, p := range x.c.Layout() {
-				check(t, x, p.Name, near(gradient[p.Offset:][:p.Size()], wants[i].gradient[p.Offset:][:p.Size()], 1e-4))
-			}
+			agree(t, x, outputs, wants[i].outputs, gradient, wants[i].gradient, 2e-5, 1e-4)
 		}
 	})
+}
+
+func agree[F Float](t *testing.T, x example, outputs []F, wantOutputs []float64, gradient []F, wantGradient []float64,
+	share, shareOfGradient float64) {
+	t.Helper()
+	name := fmt.Sprintf("%+v, %+v: ", x.c, x.Pass)
+	testkit.Near(t, name+"outputs", outputs, wantOutputs, share, 1e-3)
+	for _, p := range x.c.Layout() {
+		got, want := gradient[p.Offset:][:p.Size()], wantGradient[p.Offset:][:p.Size()]
+		testkit.Near(t, name+p.Name, got, want, shareOfGradient, 1e-3)
+	}
 }
 
 // Steps of the optimizer against AdamW as it is published, in float64, on the mean of two gradients whose norm
@@ -173,11 +148,11 @@ func TestOptimizer(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, 6))
 		opt := transformer.AdamW{LearningRate: .01, WeightDecay: .1, Beta1: .9, Beta2: .99, Epsilon: 1e-8, Cosine: 200}
 		zeros := make([]float32, size)
-		o := NewOptimizer(opt, clip, normals[float32](rng, size), zeros, zeros, zeros)
+		o := NewOptimizer(opt, clip, testkit.Normal[float32](rng, size), zeros, zeros, zeros)
 		state := [][]float64{to[float64](o.Params), make([]float64, size), make([]float64, size)}
 		average := make([]float64, size)
 		for step := 1; step <= 3; step++ {
-			gradients := [][]float32{normals[float32](rng, size), normals[float32](rng, size)}
+			gradients := [][]float32{testkit.Normal[float32](rng, size), testkit.Normal[float32](rng, size)}
 			mean, norm := make([]float64, size), 0.
 			for i := range mean {
 				mean[i] = (float64(gradients[0][i]) + float64(gradients[1][i])) / 2 * float64(step%2+1) / 1.5
@@ -197,15 +172,11 @@ func TestOptimizer(t *testing.T) {
 				average[i] += 9 / (float64(step) + 8) * (p[i] - average[i])
 			}
 			// A few roundings of 2⁻²⁴.
-			for what, pair := range map[string]struct {
-				got  []float32
-				want []float64
-			}{"parameters": {o.Params, p}, "m": {o.M, m}, "v": {o.V, v},
-				"average": {o.Average, average}} {
-				if err := near(pair.got, pair.want, 1e-6); err != nil {
-					t.Errorf("step %d, %s: %v", step, what, err)
-				}
-			}
+			what := fmt.Sprintf("step %d: ", step)
+			testkit.Near(t, what+"parameters", o.Params, p, 1e-6, 1e-3)
+			testkit.Near(t, what+"m", o.M, m, 1e-6, 1e-3)
+			testkit.Near(t, what+"v", o.V, v, 1e-6, 1e-3)
+			testkit.Near(t, what+"average", o.Average, average, 1e-6, 1e-3)
 		}
 	})
 }
@@ -243,19 +214,15 @@ func TestExtend(t *testing.T) {
 				}
 				got := testkit.Must(n.Extend(held, 1, one, true))(t)
 				for s := range b {
-					want := to[float64](alone[(s*k+i)*c.Outputs:][:c.Outputs])
-					if err := near(got[s*c.Outputs:][:c.Outputs], want, 1e-5); err != nil {
-						t.Errorf("alternative %d of %d after %d tokens: %v", i, k, from, err)
-					}
+					what := fmt.Sprintf("alternative %d of %d after %d tokens", i, k, from)
+					want := alone[(s*k+i)*c.Outputs:][:c.Outputs]
+					testkit.Near(t, what, got[s*c.Outputs:][:c.Outputs], want, 1e-5, 1e-3)
 				}
 			}
 			got := testkit.Must(n.Extend(held, k, new, false))(t)
-			if err := near(got, to[float64](part(want, from, k, c.Outputs)), 1e-5); err != nil {
-				t.Errorf("%d tokens after %d: %v", k, from, err)
-			}
-			if err := near(alone[:c.Outputs], to[float64](got[:c.Outputs]), 1e-5); err != nil {
-				t.Errorf("the first alternative after %d tokens is not the first that follows: %v", from, err)
-			}
+			what := fmt.Sprintf("%d tokens after %d", k, from)
+			testkit.Near(t, what, got, part(want, from, k, c.Outputs), 1e-5, 1e-3)
+			testkit.Near(t, what+", the first as an alternative", alone[:c.Outputs], got[:c.Outputs], 1e-5, 1e-3)
 		}
 		for what, of := range map[string][]*Cache[float32]{"a full cache": held,
 			"caches of two lengths": {n.NewCache(9), held[0]}, "none": nil} {

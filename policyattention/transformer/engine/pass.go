@@ -2,9 +2,9 @@ package engine
 
 import "fmt"
 
-// blockTokens is about how many tokens are best taken through the network at once, so that what
+// BlockTokens is about how many tokens are best taken through the network at once, so that what
 // the forward pass keeps stays in caches for the way back.
-const blockTokens = 200
+const BlockTokens = 200
 
 // Pass is sequences of one length and which outputs of them are read.
 type Pass struct {
@@ -230,8 +230,8 @@ func (n *Network[F]) Forward(p Pass, tokens []F) ([]F, error) {
 	if err != nil {
 		return nil, err
 	}
-	size := max(1, blockTokens/p.T)
-	return outputs, share((p.B+size-1)/size, func(i int) error {
+	size := max(1, BlockTokens/p.T)
+	return outputs, Share((p.B+size-1)/size, func(i int) error {
 		first := i * size
 		s := &pass[F]{Network: n, Pass: Pass{min(size, p.B-first), p.T, p.K}}
 		s.do(tokens[first*p.T*c.Features:], false, nil, func() {

@@ -26,12 +26,12 @@ func (n *Network[F]) Sequences(sequences [][][]float64) ([][]float64, error) {
 	var firsts []int // of each block: consecutive sequences of one length, as many as a pass takes
 	for i, tokens := range sequences {
 		last := len(firsts) - 1
-		if i == 0 || len(tokens) != len(sequences[i-1]) || (i-firsts[last]+1)*len(tokens) > blockTokens {
+		if i == 0 || len(tokens) != len(sequences[i-1]) || (i-firsts[last]+1)*len(tokens) > BlockTokens {
 			firsts = append(firsts, i)
 		}
 	}
 	outputs := make([][]float64, len(sequences))
-	return outputs, share(len(firsts), func(block int) error {
+	return outputs, Share(len(firsts), func(block int) error {
 		first, end := firsts[block], len(sequences)
 		if block+1 < len(firsts) {
 			end = firsts[block+1]

@@ -43,19 +43,8 @@ func (n *Network) attention(block string, k int) layer {
 }
 
 // attend is softmax attention of queries [H, d, k, B] to keys and values [H, d, T, B],
-// with a mask as in [causalMask], or without one where it is nil.
-type attend func(q, k, v *Node, mask mask) (y *Node, back backAttend)
-
-// mask returns what is added to scores, see [causalMask].
-type mask func(like *Node, query, key int, dimensions ...int) *Node
-
-// add adds the mask to scores.
-func (m mask) add(scores *Node, query, key int, dimensions ...int) *Node {
-	if m == nil {
-		return scores
-	}
-	return Add(scores, m(scores, query, key, dimensions...))
-}
+// with the causal mask or without.
+type attend func(q, k, v *Node, causal bool) (y *Node, back backAttend)
 
 type backAttend func(dy *Node) (dq, dk, dv *Node)
 
@@ -66,7 +55,7 @@ type backAttend func(dy *Node) (dq, dk, dv *Node)
 func (n *Network) inBlocks(attend attend, length int) func(q, k, v *Node) (*Node, backAttend) {
 	return func(q, k, v *Node) (*Node, backAttend) {
 		if n.config.Unordered {
-			return attend(q, k, v, nil)
+			return attend(q, k, v, false)
 		}
 		part := func(x *Node, from, to int) *Node { return SliceAxis(x, 2, AxisRange(from, to)) }
 		queries, keys := q.Shape().Dimensions[2], k.Shape().Dimensions[2]
@@ -75,7 +64,7 @@ func (n *Network) inBlocks(attend attend, length int) func(q, k, v *Node) (*Node
 		ys, backs := make([]*Node, n), make([]backAttend, n)
 		for i := range n {
 			seen := keys - queries + from(i+1)
-			ys[i], backs[i] = attend(part(q, from(i), from(i+1)), part(k, 0, seen), part(v, 0, seen), causalMask)
+			ys[i], backs[i] = attend(part(q, from(i), from(i+1)), part(k, 0, seen), part(v, 0, seen), true)
 		}
 		// add adds y to the first entries of x.
 		add := func(x, y *Node) *Node {
@@ -97,14 +86,14 @@ func (n *Network) inBlocks(attend attend, length int) func(q, k, v *Node) (*Node
 
 // attendByProducts is softmax attention of queries [H, d, k, B] to keys and values
 // [H, d, T, B], by matrix products per head and sequence.
-func attendByProducts(q, k, v *Node, mask mask) (*Node, backAttend) {
+func attendByProducts(q, k, v *Node, causal bool) (*Node, backAttend) {
 	major := func(x *Node) *Node { return materialize(TransposeAllAxes(x, 3, 0, 1, 2)) } // [B, H, d, ·]
 	minor := func(x *Node) *Node { return TransposeAllAxes(x, 1, 2, 3, 0) }
 	q, k, v = major(q), major(k), major(v)
 	queries, keys := q.Shape().Dimensions[3], k.Shape().Dimensions[3]
 	// Scores [B, H, T, k] have the keys before the queries, so that the sums of
 	// softmax are sums of vectors.
-	scores := mask.add(Einsum("bhdk,bhdq->bhkq", k, q), 3, 2, 1, 1, keys, queries)
+	scores := masked(Einsum("bhdk,bhdq->bhkq", k, q), causal, 3, 2, 1, 1, keys, queries)
 	e := materialize(Exp(Sub(scores, ReduceAndKeep(scores, ReduceMax, 2))))
 	// The weights e·inverse are never formed: their pass over all pairs is left out, and
 	// so is that of the sum of weights × their slopes, which is ⟨dy, y⟩ (Dao et al.,
@@ -123,7 +112,7 @@ func attendByProducts(q, k, v *Node, mask mask) (*Node, backAttend) {
 
 // attendByVectors is attendByProducts by sums of vectors over sequences, with
 // weights [H, k, T, B].
-func attendByVectors(q, k, v *Node, mask mask) (*Node, backAttend) {
+func attendByVectors(q, k, v *Node, causal bool) (*Node, backAttend) {
 	of, keys := q.Shape().Dimensions, k.Shape().Dimensions[2]
 	heads, dim, queries, b := of[0], of[1], of[2], of[3]
 	// All products have the axes [H, d, k, T, B].
@@ -151,7 +140,7 @@ func attendByVectors(q, k, v *Node, mask mask) (*Node, backAttend) {
 	}
 
 	q = materialize(q)
-	scores := materialize(mask.add(overFeatures(ofQuery(q), ofKey(k)), 1, 2, 1, queries, keys, 1))
+	scores := materialize(masked(overFeatures(ofQuery(q), ofKey(k)), causal, 1, 2, 1, queries, keys, 1))
 	e := materialize(Exp(Sub(scores, perQuery(ReduceMax, Max, scores))))
 	weights := materialize(Div(e, perQuery(ReduceSum, Add, e)))
 	y := materialize(overKeys(ofPair(weights), ofKey(v)))
@@ -186,14 +175,17 @@ func inParts(axis, n int, combine func(x, y *Node) *Node, f func(part func(*Node
 	return total
 }
 
-// causalMask is 0 where the key is not later than the query and a number below
+// masked adds to scores, if causal, 0 where the key is not later than the query and a number below
 // every score elsewhere. The queries are the last ones of the keys; dimensions has
 // their numbers at the axes query and key, and 1 elsewhere.
-func causalMask(like *Node, query, key int, dimensions ...int) *Node {
-	g, shape := like.Graph(), shapes.Make(dtypes.Int32, dimensions...)
+func masked(scores *Node, causal bool, query, key int, dimensions ...int) *Node {
+	if !causal {
+		return scores
+	}
+	g, shape := scores.Graph(), shapes.Make(dtypes.Int32, dimensions...)
 	skipped := float64(dimensions[key] - dimensions[query])
 	visible := GreaterOrEqual(AddScalar(Iota(g, shape, query), skipped), Iota(g, shape, key))
-	return Where(visible, ScalarZero(g, like.DType()), Scalar(g, like.DType(), -1e9))
+	return Add(scores, Where(visible, ScalarZero(g, scores.DType()), Scalar(g, scores.DType(), -1e9)))
 }
 
 // materialize keeps XLA from computing x again in each of its users. GoMLX's own backend runs

@@ -1,6 +1,7 @@
 package fused
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -53,14 +54,7 @@ func randomShape(rng *rand.Rand) (c transformer.Config, batch, length, tail int)
 func agrees[T float32 | float64](t *testing.T, b compute.Backend, rng *rand.Rand, c transformer.Config, batch, length,
 	tail int, tolerance float64) {
 	t.Helper()
-	as := func(x []float64) []T {
-		y := make([]T, len(x))
-		for i, v := range x {
-			y[i] = T(v)
-		}
-		return y
-	}
-	params := as(perturbed(c, rng))
+	params := perturbed[T](c, rng)
 	out := testkit.Run(t, b, func(in []*Node) []*Node {
 		loss := func(z *Node) *Node { return ReduceAllSum(Mul(in[2], Square(z))) } // each output has a slope of its own
 		fast := Bind(c, in[0])
@@ -68,21 +62,10 @@ func agrees[T float32 | float64](t *testing.T, b compute.Backend, rng *rand.Rand
 		z := SliceAxis(transformer.Bind(c, in[0]).Vectors(in[1]), 1, AxisRange(length-tail, length))
 		return []*Node{y, z, fast.Gradient(loss(y)), Gradient(loss(z), in[0])[0]}
 	}, tensors.FromFlatDataAndDimensions(params, len(params)),
-		tensors.FromFlatDataAndDimensions(as(testkit.Normal(rng, batch*length*c.Features)), batch, length, c.Features),
-		tensors.FromFlatDataAndDimensions(as(testkit.Normal(rng, batch*tail*c.Outputs)), batch, tail, c.Outputs))
-	compare := func(what string, got, want []T, largest float64) {
-		t.Helper()
-		for _, v := range want {
-			largest = max(largest, math.Abs(float64(v)))
-		}
-		for i := range want {
-			if d := math.Abs(float64(got[i] - want[i])); !(d <= tolerance*largest) {
-				t.Fatalf("%+v, %d sequences, last %d of %d tokens: %s [%d] is %v, want %v", c, batch, tail, length,
-					what, i, got[i], want[i])
-			}
-		}
-	}
-	compare("outputs", testkit.Values[T](t, out[0]), testkit.Values[T](t, out[1]), 0)
+		tensors.FromFlatDataAndDimensions(testkit.Normal[T](rng, batch*length*c.Features), batch, length, c.Features),
+		tensors.FromFlatDataAndDimensions(testkit.Normal[T](rng, batch*tail*c.Outputs), batch, tail, c.Outputs))
+	name := fmt.Sprintf("%+v, %d sequences, last %d of %d tokens: ", c, batch, tail, length)
+	testkit.Near(t, name+"outputs", testkit.Values[T](t, out[0]), testkit.Values[T](t, out[1]), tolerance, 0)
 	got, want := testkit.Values[T](t, out[2]), testkit.Values[T](t, out[3])
 	whole := 0.
 	for _, v := range want {
@@ -104,6 +87,6 @@ func agrees[T float32 | float64](t *testing.T, b compute.Backend, rng *rand.Rand
 				x[i], y[i] = 0, 0
 			}
 		}
-		compare("gradient of "+p.Name, x, y, least)
+		testkit.Near(t, name+"gradient of "+p.Name, x, y, tolerance, least)
 	}
 }

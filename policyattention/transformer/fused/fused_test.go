@@ -2,7 +2,7 @@ package fused
 
 import (
 	"errors"
-	"math"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -27,10 +27,10 @@ func unordered(c transformer.Config) transformer.Config {
 }
 
 // perturbed returns parameters in which no bias is zero and no gain one.
-func perturbed(c transformer.Config, rng *rand.Rand) []float64 {
-	params := make([]float64, c.Size())
+func perturbed[T float32 | float64](c transformer.Config, rng *rand.Rand) []T {
+	params := make([]T, c.Size())
 	for i, p := range c.Init(rng) {
-		params[i] = float64(p) + 0.1*rng.NormFloat64()
+		params[i] = T(float64(p) + 0.1*rng.NormFloat64())
 	}
 	return params
 }
@@ -76,15 +76,7 @@ func TestXLAAgreesWithTheGoBackend(t *testing.T) {
 		c, rng := transformer.Standard(tc.features), rand.New(rand.NewPCG(13, 14))
 		c.Layers = 1 // XLA compiles each of them anew
 		const batch = 4
-		float32s := func(x []float64) []float32 {
-			y := make([]float32, len(x))
-			for i, v := range x {
-				y[i] = float32(v)
-			}
-			return y
-		}
-		params := float32s(perturbed(c, rng))
-		tokens := float32s(testkit.Normal(rng, batch*tc.length*tc.features))
+		params, tokens := perturbed[float32](c, rng), testkit.Normal[float32](rng, batch*tc.length*tc.features)
 		var outputs, grads [][]float32
 		for _, b := range []compute.Backend{testkit.Backend(t), xla} {
 			out := testkit.Run(t, b, func(in []*Node) []*Node {
@@ -96,18 +88,9 @@ func TestXLAAgreesWithTheGoBackend(t *testing.T) {
 			outputs = append(outputs, testkit.Values[float32](t, out[0]))
 			grads = append(grads, testkit.Values[float32](t, out[1]))
 		}
-		// float32 sums of some hundred terms over a block, relative to the largest.
-		for name, pair := range map[string][][]float32{"output": outputs, "gradient": grads} {
-			largest := 0.
-			for _, v := range pair[0] {
-				largest = max(largest, math.Abs(float64(v)))
-			}
-			for i, v := range pair[0] {
-				if d := math.Abs(float64(v - pair[1][i])); !(d <= 2e-5*largest) {
-					t.Fatalf("%d of %d tokens: %s [%d] is %v on the Go backend, %v on XLA", tc.tail, tc.length, name,
-						i, v, pair[1][i])
-				}
-			}
-		}
+		// float32 sums of some hundred terms over a block.
+		what := fmt.Sprintf("%d of %d tokens, on XLA and on the Go backend: ", tc.tail, tc.length)
+		testkit.Near(t, what+"outputs", outputs[1], outputs[0], 2e-5, 0)
+		testkit.Near(t, what+"gradient", grads[1], grads[0], 2e-5, 0)
 	}
 }
