@@ -295,7 +295,7 @@ class Verifier:
             for name, again in (("round", kept), ("problem", numbers)):
                 self.agree(f"{what}: {name} of policies", policies[name].reshape(n, -1), again)
             self.agree(f"{what}: sums of policies", of.sum(axis=-1), 1)
-            self.agree(f"{what}: losses of policies", losses, loss(problems, of))
+            self.agree(f"{what}: losses of policies", losses, loss(problems, of), LOOP)
             self.agree(f"{what}: tables of the critic", tables, 0 if exact else tables)
         step, few, tolerance = None, 64 if brief else n, LOOP
         if "actor" in controller and exact:

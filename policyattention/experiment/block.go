@@ -49,10 +49,9 @@ type block struct {
 	// Rounds are in the rows, all where it is nil; Policies are those whose policies are stored.
 	Rounds, Policies func(Protocol) []int
 	Alone            bool // only losses are kept, no residuals
-	// Brief keeps losses alone, rounded to float32: files of thousands of problems stay small.
-	Brief    bool
-	Families []mdp.Family
-	OneIn    int // see Unit; for units whose rows are not by problem
+	Brief            bool // as Alone, without round 0 and what is the same in all rounds, for thousands of problems
+	Families         []mdp.Family
+	OneIn            int // see Unit; for units whose rows are not by problem
 }
 
 // kind is what a cell computes.
@@ -278,9 +277,6 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 			u.Tolerance *= 10
 		}
 	}
-	if b.Brief {
-		u.Tolerance = max(u.Tolerance, brief)
-	}
 	switch b.Kind {
 	case oneStep, oneStepAt:
 		if actor == nil {
@@ -306,13 +302,17 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 	if b.Kind == atTemperatures {
 		loop.Temperatures = Temperatures
 	}
+	// What a network in float32 returns has no more digits, and files of thousands of problems stay small.
+	if loop.single = b.Brief || loop.Temperatures != nil || method.Networks(u.Weights); loop.single {
+		u.Tolerance = max(u.Tolerance, single)
+	}
 	return loop, nil
 }
 
 // Tolerances of what verification computes again, absolute, and relative where numbers are large.
 const (
 	exactly  = 1e-10 // linear solves of one system differ by rounding between platforms
-	brief    = 1e-7  // of numbers rounded to float32
+	single   = 1e-7  // of numbers rounded to float32
 	walking  = 1e-8  // forty dependent rounds in float64
 	network  = 2e-4  // those of a network in float32, by another backend or on another processor
 	ofCritic = 2e-3  // what a critic's network returns

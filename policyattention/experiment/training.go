@@ -102,13 +102,13 @@ func (s *Store) progress(c method.Training) func(train.Progress) {
 
 // mostLosses bounds the rows of a run's losses. A run of more steps has the means of
 // stretches of steps in them: the losses of all steps would be as large as the weights.
-const mostLosses = 1024
+const mostLosses = 256
 
 // lossRows returns the losses of a run [Steps], with the digits that tell float32 numbers apart.
 func lossRows(c method.Training, losses []float32) (all []rows.Loss) {
 	stretch := 1
 	for stretch*mostLosses < len(losses) {
-		stretch *= 2 // 64 in a run at full budget: whole passes over its 2,048 examples
+		stretch *= 2 // 256 in a run at full budget: whole passes over its 2,048 examples
 	}
 	for start := 0; start < len(losses); start += stretch {
 		end, sum := min(start+stretch, len(losses)), 0.0
