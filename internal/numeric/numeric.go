@@ -1,6 +1,6 @@
 // Package numeric holds the two transcendental functions that the decoder and
 // the mirror-descent oracle need, and the dot product, written so that every
-// platform returns the same bits.
+// platform returns the same bits; and Parallel, which shares work between processors.
 //
 // The standard library's Exp and Log use assembly on some architectures and
 // portable Go on others, and the Go compiler may fuse x*y+z into one rounding

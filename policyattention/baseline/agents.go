@@ -3,11 +3,10 @@ package baseline
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
@@ -97,15 +96,10 @@ type Agents struct {
 // Run implements control.Controller.
 func (c Agents) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
 	trajectories := make([]control.Trajectory, len(problems))
-	group := errgroup.Group{}
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, p := range problems {
-		group.Go(func() (err error) {
-			trajectories[i], err = c.run(p, p.Index(i), rounds)
-			return err
-		})
-	}
-	return trajectories, group.Wait()
+	return trajectories, numeric.Parallel(len(problems), func(i int) (err error) {
+		trajectories[i], err = c.run(problems[i], problems[i].Index(i), rounds)
+		return err
+	})
 }
 
 func (c Agents) run(p mdp.Problem, i, rounds int) (t control.Trajectory, err error) {

@@ -100,18 +100,8 @@ type Trajectory struct {
 	// Q holds the critic's tables Q_0, …, Q_{T−1}, each [S, A], from which the
 	// policies were formed; it is nil for a controller without such tables.
 	Q []*mat.Dense
-	// Eta is the step size of every round, and Etas [T] those of each where they differ;
-	// neither has a meaning when Q is nil.
-	Eta  float64
-	Etas []float64
-}
-
-// eta returns η_k.
-func (t Trajectory) eta(k int) float64 {
-	if t.Etas != nil {
-		return t.Etas[k]
-	}
-	return t.Eta
+	// Eta holds the step sizes η_0, …, η_{T−1} of rounds with such tables.
+	Eta []float64
 }
 
 // Loop is the actor–environment–critic loop of Figure 1; the last round ends with the
@@ -166,8 +156,7 @@ func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 		if err != nil {
 			return nil, fmt.Errorf("control: problem %d: %w", i, err)
 		}
-		trajectories[i] = Trajectory{Policies: []*mat.Dense{p.Pi0}, Logs: []*mat.Dense{nil}, Q: []*mat.Dense{q},
-			Eta: l.Eta}
+		trajectories[i] = Trajectory{Policies: []*mat.Dense{p.Pi0}, Logs: []*mat.Dense{nil}, Q: []*mat.Dense{q}}
 	}
 	contexts := func(round int) []Context {
 		batch := make([]Context, len(problems))
@@ -188,9 +177,7 @@ func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 		for i, p := range policies {
 			t := &trajectories[i]
 			t.Policies, t.Logs = append(t.Policies, p.Pi), append(t.Logs, p.Log)
-			if l.Schedule != nil {
-				t.Etas = append(t.Etas, l.eta(round))
-			}
+			t.Eta = append(t.Eta, l.eta(round))
 		}
 		if round == rounds-1 {
 			break

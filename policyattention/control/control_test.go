@@ -20,29 +20,14 @@ func draw(t *testing.T, root uint64, s, n int) []mdp.Problem {
 	return problems
 }
 
-// TestOracleByHand runs two rounds of exact PMD written out against the loop.
-func TestOracleByHand(t *testing.T) {
-	problem := draw(t, 1, 4, 1)[0]
-	got := testkit.Must(ExactPMD(0.8).Run([]mdp.Problem{problem}, 2))(t)
-	q0, _ := problem.MDP.PolicyValue(problem.Pi0)
-	pi1, _ := pmd.Step(problem.Pi0, q0, 0.8)
-	q1 := problem.MDP.EvaluationBackup(pi1, q0)
-	pi2, _ := pmd.Step(pi1, q1, 0.8)
-	if len(got[0].Policies) != 3 || !mat.Equal(got[0].Policies[1], pi1) || !mat.Equal(got[0].Policies[2], pi2) {
-		t.Error("policies differ from the recursion")
-	}
-	if len(got[0].Q) != 2 || !mat.Equal(got[0].Q[0], q0) || !mat.Equal(got[0].Q[1], q1) {
-		t.Error("critic tables differ from the recursion: Q_0 and Q_1 only, no backup after the last policy")
-	}
-}
-
+// The score of exact PMD has no residuals in any round, and begins at Q^{π_0}.
 func TestScore(t *testing.T) {
 	problems := draw(t, 3, 5, 6)
 	trajectories := testkit.Must(ExactPMD(0.8).Run(problems, 10))(t)
 	scored := testkit.Must(Score(problems, trajectories))(t)
 	for i, s := range scored {
-		if s.Loss[0] != 1 {
-			t.Errorf("problem %d: loss of π_0 is %v, want 1", i, s.Loss[0])
+		if s.Loss[0] != 1 || s.E0 != s.Gap {
+			t.Errorf("problem %d: loss of π_0 is %v, want 1; E_0 %v, gap %v", i, s.Loss[0], s.E0, s.Gap)
 		}
 		if len(s.Loss) != 11 || len(s.Zeta) != 10 || len(s.Delta) != 9 || len(s.Defect) != 10 {
 			t.Errorf("problem %d: lengths %d %d %d %d", i, len(s.Loss), len(s.Zeta), len(s.Delta), len(s.Defect))
@@ -201,15 +186,18 @@ func TestPartsThatWriteOverTheirInputs(t *testing.T) {
 func TestScoreRefuses(t *testing.T) {
 	problems := draw(t, 8, 4, 1)
 	pi, uniform := problems[0].Pi0, problems[0].MDP.Uniform()
+	one := func(q *mat.Dense, eta ...float64) Trajectory {
+		return Trajectory{Policies: []*mat.Dense{pi, pi}, Q: []*mat.Dense{q}, Eta: eta}
+	}
 	for name, test := range map[string]struct {
 		t    Trajectory
 		want string
 	}{
-		"shape of Q": {Trajectory{Policies: []*mat.Dense{pi, pi}, Q: []*mat.Dense{mat.NewDense(3, 3, nil)}},
-			"round 0: mdp: Q is [3, 3]"},
-		"no Q": {Trajectory{Policies: []*mat.Dense{pi, pi}, Q: []*mat.Dense{nil}}, "Q is missing"},
-		"a gap in Q": {Trajectory{Policies: []*mat.Dense{pi, pi, pi}, Q: []*mat.Dense{problems[0].MDP.R, nil}},
-			"round 1: the round before had no critic call"},
+		"shape of Q": {one(mat.NewDense(3, 3, nil), 1), "round 0: mdp: Q is [3, 3]"},
+		"no Q":       {one(nil, 1), "Q is missing"},
+		"no steps":   {one(nil), "0 step sizes"},
+		"a gap in Q": {Trajectory{Policies: []*mat.Dense{pi, pi, pi}, Q: []*mat.Dense{problems[0].MDP.R, nil},
+			Eta: []float64{1, 1}}, "round 1: the round before had no critic call"},
 		"another π₀":   {Trajectory{Policies: []*mat.Dense{uniform, pi}}, "does not begin"},
 		"no π₀":        {Trajectory{Policies: []*mat.Dense{nil, pi}}, "policy is missing"},
 		"nothing":      {Trajectory{}, "0 policies"},
@@ -256,8 +244,8 @@ func TestScheduleAndStart(t *testing.T) {
 	scored := testkit.Must(Score(problems, trajectories))(t)
 	for i, tr := range trajectories {
 		want := testkit.Must(pmd.Step(problems[i].Pi0, problems[i].MDP.R, 1))(t)
-		if !mat.Equal(tr.Policies[1], want) || len(tr.Etas) != 5 || tr.Etas[4] != .2 {
-			t.Errorf("problem %d: steps %v, first policy %v", i, tr.Etas, mat.Formatted(tr.Policies[1]))
+		if !mat.Equal(tr.Policies[1], want) || len(tr.Eta) != 5 || tr.Eta[4] != .2 {
+			t.Errorf("problem %d: steps %v, first policy %v", i, tr.Eta, mat.Formatted(tr.Policies[1]))
 		}
 		for k, zeta := range scored[i].Zeta {
 			if zeta != 0 {

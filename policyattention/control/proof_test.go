@@ -175,7 +175,7 @@ func (p *proof) resolvent(t testing.TB, pi, value *mat.Dense) {
 func (p *proof) mixture(t testing.TB, problem mdp.Problem, x Trajectory, phi float64) {
 	rounds := p.measure(t, problem, x)
 	actions := float64(p.mdp.Actions())
-	theta := math.Log(actions/phi) / x.Eta
+	theta := math.Log(actions/phi) / x.Eta[0]
 	b, delta, zeta := p.mdp.Bound(), 0.0, 0.0
 	for _, k := range rounds {
 		b, zeta = max(b, norm(k.Q)), max(zeta, k.Zeta)
@@ -243,7 +243,8 @@ func TestPrintedNextState(t *testing.T) {
 	wrong := mat.NewDense(2, 2, []float64{1, 0, 0, 1})
 	problem := mdp.Problem{MDP: m, Pi0: m.Uniform()}
 	p := newProof()
-	p.theorem(t, problem, Trajectory{Policies: []*mat.Dense{problem.Pi0, wrong}, Q: []*mat.Dense{optimum.Q}, Eta: 1})
+	p.theorem(t, problem, Trajectory{Policies: []*mat.Dense{problem.Pi0, wrong}, Q: []*mat.Dense{optimum.Q},
+		Eta: []float64{1}})
 	if len(p.failed) != 1 || p.failed[printed] != 1 {
 		t.Errorf("these fail: %v", p.failed)
 	}
@@ -278,7 +279,7 @@ func disturbed(t testing.TB, rng *rand.Rand, problem mdp.Problem, eta, phi float
 		share := []float64{0, 1e-3, .1, 1}[rng.IntN(4)]
 		x.Apply(func(i, j int, v float64) float64 { return (1-share)*v + share*y.At(i, j) }, x)
 	}
-	x := Trajectory{Policies: []*mat.Dense{problem.Pi0}, Q: []*mat.Dense{noise()}, Eta: eta}
+	x := Trajectory{Policies: []*mat.Dense{problem.Pi0}, Q: []*mat.Dense{noise()}}
 	for k := range 1 + rng.IntN(8) {
 		if k > 0 {
 			next := m.EvaluationBackup(x.Policies[k], x.Q[k-1])
@@ -287,7 +288,7 @@ func disturbed(t testing.TB, rng *rand.Rand, problem mdp.Problem, eta, phi float
 		}
 		pi := testkit.Must(pmd.Step(x.Policies[k], x.Q[k], eta))(t)
 		mix(pi, mdp.RandomPolicy(rng, s, a))
-		x.Policies = append(x.Policies, testkit.Must(pmd.Mix(pi, phi))(t))
+		x.Policies, x.Eta = append(x.Policies, testkit.Must(pmd.Mix(pi, phi))(t)), append(x.Eta, eta)
 	}
 	return x
 }

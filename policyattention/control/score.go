@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 )
@@ -54,21 +53,16 @@ func Score(problems []mdp.Problem, trajectories []Trajectory) ([]Scored, error) 
 		return nil, fmt.Errorf("control: %d trajectories for %d problems", len(trajectories), len(problems))
 	}
 	scored := make([]Scored, len(problems))
-	group := errgroup.Group{}
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, p := range problems {
-		group.Go(func() error {
-			scale, err := NewScale(p)
-			if err == nil {
-				scored[i], err = scale.score(trajectories[i])
-			}
-			if err != nil {
-				return fmt.Errorf("control: problem %d: %w", i, err)
-			}
-			return nil
-		})
-	}
-	return scored, group.Wait()
+	return scored, numeric.Parallel(len(problems), func(i int) error {
+		scale, err := NewScale(problems[i])
+		if err == nil {
+			scored[i], err = scale.score(trajectories[i])
+		}
+		if err != nil {
+			return fmt.Errorf("control: problem %d: %w", i, err)
+		}
+		return nil
+	})
 }
 
 // score evaluates a trajectory of the problem that the scale was made for.
@@ -105,10 +99,10 @@ func (scale *Scale) score(t Trajectory) (Scored, error) {
 // check reports a trajectory that is none of the problem's.
 func (t Trajectory) check(p mdp.Problem) error {
 	rounds := len(t.Policies) - 1
-	if rounds < 0 || t.Q != nil && len(t.Q) != rounds || t.Etas != nil && len(t.Etas) != rounds ||
+	if rounds < 0 || t.Q != nil && len(t.Q) != rounds || t.Q != nil && len(t.Eta) != rounds ||
 		t.Logs != nil && len(t.Logs) != rounds+1 {
 		return fmt.Errorf("a trajectory of %d policies, %d logarithms, %d critic tables and %d step sizes",
-			len(t.Policies), len(t.Logs), len(t.Q), len(t.Etas))
+			len(t.Policies), len(t.Logs), len(t.Q), len(t.Eta))
 	}
 	if err := p.MDP.CheckPolicy(t.Policies[0]); err != nil {
 		return fmt.Errorf("round 0: %w", err)
@@ -121,12 +115,12 @@ func (t Trajectory) check(p mdp.Problem) error {
 
 // rounds measures the rounds of a trajectory with critic tables, and ‖Q* − Q_0‖∞.
 func (scale *Scale) rounds(t Trajectory) (rounds []*Round, e0 float64, err error) {
-	runner, err := scale.runner(t.Q[0], t.eta(0), t.turn)
+	runner, err := scale.runner(t.Q[0], t.Eta[0], t.turn)
 	if err != nil {
 		return nil, 0, fmt.Errorf("round 0: %w", err)
 	}
 	for i := range t.Q {
-		runner.Eta = t.eta(i)
+		runner.Eta = t.Eta[i]
 		k, err := runner.Step()
 		if err != nil {
 			return nil, 0, err

@@ -110,7 +110,7 @@ func (l *Loop) followed(problems []mdp.Problem, trajectories []control.Trajector
 		if err != nil {
 			return err
 		}
-		t.Eta, t.Q = l.Eta, []*mat.Dense{q}
+		t.Eta, t.Q = slices.Repeat([]float64{l.Eta}, len(t.Policies)-1), []*mat.Dense{q}
 		for _, pi := range t.Policies[1 : len(t.Policies)-1] {
 			q = p.MDP.EvaluationBackup(pi, q)
 			t.Q = append(t.Q, q)

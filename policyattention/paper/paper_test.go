@@ -46,7 +46,7 @@ func TestTableOne(t *testing.T) {
 		"baseline/distill: softmax: TestCachedPassAndQueryAgreeWithFullPasses",
 		"baseline/distill: implicit evaluation: TestLossIsTheNegativeLogLikelihood",
 		"baseline/distill: control: TestReliveAgreesWithLive",
-		"baseline/distill: learned: TestTrainingLearnsResumesAndRepeats",
+		"baseline/distill: learned: TestTraining",
 		"field/s5rl: implicit evaluation: TestEstimate", "field/s5rl: control: TestReturnedPolicy",
 		"field/s5rl: learned: TestLossIsPPOs",
 		"decoder: softmax: TestBounds", "decoder: evaluation: TestCoverage", "decoder: control: TestConverges",

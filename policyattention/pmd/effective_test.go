@@ -207,10 +207,8 @@ func TestGradientOfRisk(t *testing.T) {
 }
 
 // TestFlowOfRisk holds gradient flow and descent against the contraction that is proved: a step multiplies ϑ − ϑ*
-// by I − step·G, whose eigenvalues lie in [p₀λ, L], and in flow ½ d‖ϑ−ϑ*‖²/dt = −(ϑ−ϑ*)ᵀ∇R
-// ≤ −p₀λ‖ϑ−ϑ*‖². Flow, by the classic Runge–Kutta method, is held against the energy identity R(0)
-// − R(t) = ∫‖∇R‖² too, by Simpson's rule over the points (both errors are of order four in the step: at
-// 1/(16L) below 1e-6 of the risk); descent ends at the rate of the matrix at ϑ*.
+// by I − step·G, whose eigenvalues lie in [p₀λ, L]. Steps of 1/(16L) are Euler's of the flow, and never slower than
+// its bound, as 1 − x ≤ exp(−x); steps of 1/L end at the rate of the matrix at ϑ*.
 func TestFlowOfRisk(t *testing.T) {
 	rng := seed.New(16)
 	for trial := range 6 {
@@ -220,31 +218,12 @@ func TestFlowOfRisk(t *testing.T) {
 		}
 		theta := m.within(rng, 1)
 		_, monotone, smooth := m.curvature(t, m.distance(theta))
-		const steps = 800
-		step, energy, risk, start := 1/(16*smooth), 0.0, m.risk(theta), m.distance(theta)
-		for i := range steps + 1 {
+		step, start := 1/(16*smooth), m.distance(theta)
+		for i := range 800 {
 			if bound := math.Exp(-monotone*float64(i)*step) * start; m.distance(theta) > bound*(1+1e-9) {
 				t.Fatalf("trial %d: after %d steps the distance is %v, bound %v", trial, i, m.distance(theta), bound)
 			}
-			slopes := [4][]float64{m.gradient(t, theta)}
-			weight := []float64{2, 4}[i%2]
-			if i == 0 || i == steps {
-				weight = 1
-			}
-			energy += weight * step / 3 * floats.Dot(slopes[0], slopes[0])
-			if i == steps {
-				break
-			}
-			for stage, share := range []float64{.5, .5, 1} {
-				at := floats.AddScaledTo(make([]float64, len(theta)), theta, -share*step, slopes[stage])
-				slopes[stage+1] = m.gradient(t, at)
-			}
-			for stage, weight := range []float64{1, 2, 2, 1} {
-				floats.AddScaled(theta, -weight*step/6, slopes[stage])
-			}
-		}
-		if lost := risk - m.risk(theta); math.Abs(lost-energy) > 1e-6*lost {
-			t.Errorf("trial %d: the risk falls by %v, ∫‖∇R‖² is %v", trial, lost, energy)
+			floats.AddScaled(theta, -step, m.gradient(t, theta))
 		}
 	}
 	m, theta, distances := onPMD(t), []float64{1.2, .8, .3}, []float64{}

@@ -10,13 +10,12 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sort"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/stat"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/seed"
 )
 
@@ -232,33 +231,29 @@ func (b Bootstrap) estimate(name string, within func(run ranking, counts []uint3
 		return combine(scratch)
 	}
 	replicates := make([]float64, b.Replicates)
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for start := 0; start < b.Replicates; start += chunk {
-		group.Go(func() error {
-			rng := seed.New(b.Seed, "bootstrap", start)
-			perRun, drawn, scratch := make([]float64, runs), make([]float64, runs), make([]float64, len(samples))
-			picks, counts := make([]int, runs), make([]uint32, problems)
-			for r := start; r < min(start+chunk, b.Replicates); r++ {
-				for j := range picks {
-					picks[j], perRun[j] = rng.IntN(runs), math.NaN()
-				}
-				clear(counts)
-				for range problems {
-					counts[rng.IntN(problems)]++
-				}
-				for i, j := range picks {
-					if math.IsNaN(perRun[j]) {
-						perRun[j] = summary(j, counts, scratch)
-					}
-					drawn[i] = perRun[j]
-				}
-				replicates[r] = across(drawn)
+	numeric.Parallel((b.Replicates+chunk-1)/chunk, func(i int) error { //nolint:errcheck // there is none
+		start := i * chunk
+		rng := seed.New(b.Seed, "bootstrap", start)
+		perRun, drawn, scratch := make([]float64, runs), make([]float64, runs), make([]float64, len(samples))
+		picks, counts := make([]int, runs), make([]uint32, problems)
+		for r := start; r < min(start+chunk, b.Replicates); r++ {
+			for j := range picks {
+				picks[j], perRun[j] = rng.IntN(runs), math.NaN()
 			}
-			return nil
-		})
-	}
-	group.Wait() //nolint:errcheck // there is none
+			clear(counts)
+			for range problems {
+				counts[rng.IntN(problems)]++
+			}
+			for i, j := range picks {
+				if math.IsNaN(perRun[j]) {
+					perRun[j] = summary(j, counts, scratch)
+				}
+				drawn[i] = perRun[j]
+			}
+			replicates[r] = across(drawn)
+		}
+		return nil
+	})
 	once := slices.Repeat([]uint32{1}, problems)
 	values := make([]float64, runs)
 	for j := range values {

@@ -6,6 +6,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/transformer/engine"
 )
 
@@ -108,7 +109,7 @@ func (t *trainer) step(step int, examples []int32) (loss float64, err error) {
 		t.gradients = append(t.gradients, make([]float32, len(t.optimizer.Params)))
 	}
 	losses := make([]float64, parts)
-	err = engine.Share(parts, func(part int) error {
+	err = numeric.Parallel(parts, func(part int) error {
 		clear(t.gradients[part])
 		for i := part * blocks / parts; i < (part+1)*blocks/parts; i++ {
 			some := examples[i*block : min((i+1)*block, len(examples))]

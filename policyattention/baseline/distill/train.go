@@ -3,14 +3,13 @@ package distill
 import (
 	"fmt"
 	"math"
-	"runtime"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"golang.org/x/sync/errgroup"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
@@ -32,17 +31,12 @@ func (c Config) histories() ([]history, error) {
 		return nil, err
 	}
 	histories := make([]history, c.Histories)
-	group := errgroup.Group{}
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, problem := range problems {
-		group.Go(func() (err error) {
-			if histories[i], err = c.history(problem.MDP, i); err != nil {
-				err = fmt.Errorf("distill: history %d: %w", i, err)
-			}
-			return err
-		})
-	}
-	return histories, group.Wait()
+	return histories, numeric.Parallel(len(problems), func(i int) (err error) {
+		if histories[i], err = c.history(problems[i].MDP, i); err != nil {
+			err = fmt.Errorf("distill: history %d: %w", i, err)
+		}
+		return err
+	})
 }
 
 func (c Config) history(m *mdp.MDP, i int) (h history, err error) {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/transformer"
 )
 
@@ -45,7 +46,7 @@ func (o *Optimizer) Step(step int, scale float64, gradients [][]float32) {
 	const entries = 1 << 14
 	ranges := (len(o.Params) + entries - 1) / entries
 	each := func(f func(i, from, to int)) {
-		Share(ranges, func(i int) error { //nolint:errcheck // there are no errors
+		numeric.Parallel(ranges, func(i int) error { //nolint:errcheck // there are no errors
 			f(i, i*entries, min((i+1)*entries, len(o.Params)))
 			return nil
 		})

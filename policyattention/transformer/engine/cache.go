@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"runtime"
+
+	"icrl/internal/numeric"
 )
 
 // Cache holds the keys and values of the first tokens of a sequence, so that later ones can be taken
@@ -58,7 +60,7 @@ func (n *Network[F]) Extend(of []*Cache[F], k int, tokens []F, alternatives bool
 		}
 	}
 	size := max(1, min((b+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0), BlockTokens/k))
-	err := Share((b+size-1)/size, func(i int) error {
+	err := numeric.Parallel((b+size-1)/size, func(i int) error {
 		first := i * size
 		part := of[first:min(b, first+size)]
 		s := &pass[F]{Network: n, Pass: Pass{len(part), k, k}, before: caches[F]{part, of[0].Length, alternatives}}

@@ -20,10 +20,7 @@ package engine
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"icrl/policyattention/transformer"
 )
@@ -150,15 +147,4 @@ func (n *Network[F]) use(layOut func(r *room[F]), f func()) {
 	layOut(&room[F]{memory: *memory})
 	f()
 	n.memory.Put(memory)
-}
-
-// Share calls f for the numbers below n, as many at a time as GOMAXPROCS says, and returns an
-// error of those that it returned.
-func Share(n int, f func(i int) error) error {
-	var all errgroup.Group
-	all.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range n {
-		all.Go(func() error { return f(i) })
-	}
-	return all.Wait()
 }

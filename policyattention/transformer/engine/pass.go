@@ -1,6 +1,10 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+
+	"icrl/internal/numeric"
+)
 
 // BlockTokens is about how many tokens are best taken through the network at once, so that what
 // the forward pass keeps stays in caches for the way back.
@@ -231,7 +235,7 @@ func (n *Network[F]) Forward(p Pass, tokens []F) ([]F, error) {
 		return nil, err
 	}
 	size := max(1, BlockTokens/p.T)
-	return outputs, Share((p.B+size-1)/size, func(i int) error {
+	return outputs, numeric.Parallel((p.B+size-1)/size, func(i int) error {
 		first := i * size
 		s := &pass[F]{Network: n, Pass: Pass{min(size, p.B-first), p.T, p.K}}
 		s.do(tokens[first*p.T*c.Features:], false, nil, func() {

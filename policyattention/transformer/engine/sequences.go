@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"slices"
+
+	"icrl/internal/numeric"
 )
 
 // flat returns tokens [T][Features] one after the other.
@@ -31,7 +33,7 @@ func (n *Network[F]) Sequences(sequences [][][]float64) ([][]float64, error) {
 		}
 	}
 	outputs := make([][]float64, len(sequences))
-	return outputs, Share(len(firsts), func(block int) error {
+	return outputs, numeric.Parallel(len(firsts), func(block int) error {
 		first, end := firsts[block], len(sequences)
 		if block+1 < len(firsts) {
 			end = firsts[block+1]
