@@ -73,9 +73,9 @@ func Main(own ...experiment.Preset) { os.Exit(Run(os.Args[1:], os.Stdout, os.Std
 func Run(args []string, stdout, stderr io.Writer, own ...experiment.Preset) (code int) {
 	var c commands
 	c.out, c.errors, c.own = stdout, stderr, own
-	exited := false
-	parser, err := kong.New(&c, kong.Name("policyattention"), kong.Description(description),
-		kong.Writers(stdout, stderr), kong.Bind(&c.globals), kong.BindToProvider(c.globals.running), help(own),
+	exited, texts := false, help(own)
+	parser, err := kong.New(&c, kong.Name("policyattention"), kong.Description(texts["description"]), texts,
+		kong.Writers(stdout, stderr), kong.Bind(&c.globals), kong.BindToProvider(c.globals.running),
 		kong.Exit(func(n int) { exited, code = true, n }))
 	if err != nil {
 		fmt.Fprintln(stderr, "policyattention:", err)

@@ -93,37 +93,8 @@ func configuration(t *testing.T, dir string) string {
 		defer l.Close() // all are held until all are known
 		ports[i] = l.Addr().(*net.TCPAddr).Port
 	}
-	return fmt.Sprintf(`ClusterName=test
-SlurmctldHost=%[2]s(127.0.0.1)
-SlurmctldPort=%[3]d
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-AuthInfo=socket=%[1]s/munge/socket
-StateSaveLocation=%[1]s/state
-SlurmdSpoolDir=%[1]s/spool/%%n
-SlurmctldPidFile=%[1]s/slurmctld.pid
-SlurmdPidFile=%[1]s/%%n.pid
-SlurmctldLogFile=%[1]s/slurmctld.log
-SlurmdLogFile=%[1]s/%%n.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-MpiDefault=none
-MailProg=/bin/true
-SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=1,sched_interval=1
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
-ReturnToService=2
-JobRequeue=1
-MaxArraySize=11
-SlurmdTimeout=5
-NodeName=n1 NodeHostname=%[2]s NodeAddr=127.0.0.1 Port=%[4]d CPUs=1
-NodeName=n2 NodeHostname=%[2]s NodeAddr=127.0.0.1 Port=%[5]d CPUs=1
-PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
-`, dir, host, ports[0], ports[1], ports[2])
+	conf := string(testkit.Must(os.ReadFile("testdata/slurm.conf"))(t))
+	return fmt.Sprintf(conf, dir, host, ports[0], ports[1], ports[2])
 }
 
 // startNode starts a node in a namespace of processes, which end with the first of them.

@@ -30,7 +30,7 @@ func (s *Store) Merge(ctx context.Context) (put int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	m := merge{tables: map[Block]*rows.Tables{}}
+	m := merge{map[string][]Record{trainingsFile: {}, runsFile: {}}, map[Block]*rows.Tables{}, nil, 0}
 	if err := errors.Join(m.gather(s, tasks), m.unplanned(s, tasks)); err != nil {
 		return 0, err
 	}
@@ -56,7 +56,7 @@ func (s *Store) Merge(ctx context.Context) (put int, err error) {
 
 // merge is what Merge gathers before it writes anything.
 type merge struct {
-	records []Record
+	records map[string][]Record // by the file that lists them
 	tables  map[Block]*rows.Tables
 	merged  []string // folders and files that go
 	put     int
@@ -95,7 +95,11 @@ func (m *merge) add(r Record, t rows.Tables) {
 		m.tables[r.Block] = &rows.Tables{}
 	}
 	m.tables[r.Block].Append(t)
-	m.records = append(m.records, r)
+	file := runsFile
+	if r.Block == "" {
+		file = trainingsFile
+	}
+	m.records[file] = append(m.records[file], r)
 }
 
 // unplanned keeps merged results that are no longer the preset's.
@@ -130,17 +134,9 @@ func (m *merge) write(s *Store, tasks []Unit) error {
 	if err == nil {
 		err = rows.Write(filepath.Join(s.Root, problemsFile), problems)
 	}
-	lists := map[string][]Record{trainingsFile: {}, runsFile: {}}
-	for _, r := range m.records {
-		file := runsFile
-		if r.Block == "" {
-			file = trainingsFile
-		}
-		lists[file] = append(lists[file], r)
-	}
 	for _, file := range []string{trainingsFile, runsFile} {
 		if err == nil {
-			err = WriteJSON(filepath.Join(s.Root, file), lists[file])
+			err = WriteJSON(filepath.Join(s.Root, file), m.records[file])
 		}
 	}
 	if err != nil {

@@ -116,7 +116,7 @@ func (p Preset) Open(artifacts, backendName string) (*Store, error) {
 func (s *Store) Units() ([]Unit, error) {
 	units, err := s.Preset.Cells()
 	for _, study := range s.Preset.Studies {
-		more, failed := study.Units(s)
+		more, failed := study(s)
 		if err = errors.Join(err, failed); err != nil {
 			return nil, err
 		}

@@ -62,10 +62,8 @@ func (r *Result) Places(first, all int) (places []int32) {
 	return places
 }
 
-// Study adds units to a preset's.
-type Study interface {
-	Units(s *Store) ([]Unit, error)
-}
+// Study lists units that are added to a preset's.
+type Study func(s *Store) ([]Unit, error)
 
 // training is a training run as a unit.
 func training(c method.Training) Unit {

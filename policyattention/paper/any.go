@@ -45,11 +45,9 @@ func anyForward(preset string, c anymdp.Config) (anymdp.Forward, error) {
 	return model.Sequences, nil
 }
 
-// Any adds every set for every identity to a preset.
-type Any struct{}
-
-// Units implements experiment.Study. Verification computes a problem of some sets again, as many as one identity has.
-func (Any) Units(*experiment.Store) (units []experiment.Unit, err error) {
+// Any is the study of every set for every identity. Verification computes a problem of some sets again, as many as one
+// identity has.
+func Any(*experiment.Store) (units []experiment.Unit, err error) {
 	for _, identity := range anymdp.Identities {
 		for _, row := range anySets {
 			u := row.unit(anymdp.Standard(identity))

@@ -90,10 +90,7 @@ const equalRounds, equalProblems = 40, 64
 var equalHorizons = []int{1, 2, 3, 5, 10, 20, 40}
 
 // Equal is the study as one of a preset, whose networks it uses.
-type Equal struct{}
-
-// Units implements experiment.Study.
-func (Equal) Units(s *experiment.Store) (units []experiment.Unit, err error) {
+func Equal(s *experiment.Store) (units []experiment.Unit, err error) {
 	var sharper []experiment.Unit
 	for _, r := range equalRuns {
 		u, failed := r.unit(s)
@@ -131,16 +128,13 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 			Roots                               roots
 			Actor                               string `json:",omitempty"`
 		}{r.informedMethod, equalRounds, equalProblems, 24, r.runs(), equalHorizons, equalRoots[r.States], r.actor()},
+		Compute: r.compute,
 	}
 	if r.Learned {
 		u.Tolerance = learnedRounding
 	}
 	if r.Elsewhere {
 		u.OneIn, u.Sample = 16, 1
-	}
-	u.Compute = func(_ context.Context, s *experiment.Store, first int, stored *experiment.Result) (
-		*experiment.Result, error) {
-		return r.compute(s, first, stored)
 	}
 	_, err = r.maker(s.Preset.Methods)
 	return u, err
@@ -168,7 +162,8 @@ func (r equalRun) runs() int {
 }
 
 // compute makes the runs; see [experiment.Unit].
-func (r equalRun) compute(s *experiment.Store, first int, stored *experiment.Result) (*experiment.Result, error) {
+func (r equalRun) compute(_ context.Context, s *experiment.Store, first int, stored *experiment.Result) (
+	*experiment.Result, error) {
 	notes, was := Notes{r.Condition, r.Untuned, r.Values, r.Tuning}, Notes{}
 	if stored != nil {
 		if err := json.Unmarshal(stored.Notes, &was); err != nil {

@@ -18,10 +18,6 @@ import (
 	"icrl/policyattention/train"
 )
 
-// Families is the study of problems on which a greedy step or a short horizon is wrong, with γ = .99:
-// methods that plan with the model, after equally many backups.
-type Families struct{}
-
 // family draws one problem's rewards [S, A] and transitions [S·A, S] from a random stream.
 type family struct {
 	name string
@@ -152,8 +148,9 @@ var severalBackups = control.CriticFunc(func(c control.Context) (*mat.Dense, err
 	return c.Q, nil
 })
 
-// Units implements experiment.Study.
-func (Families) Units(*experiment.Store) (units []experiment.Unit, err error) {
+// Families is the study of problems on which a greedy step or a short horizon is wrong, with γ = .99:
+// methods that plan with the model, after equally many backups.
+func Families(*experiment.Store) (units []experiment.Unit, err error) {
 	for _, f := range families {
 		for _, m := range planners {
 			key, actor := rows.Key{Method: m.name, Family: f.name}, ""

@@ -30,5 +30,5 @@ func FindPreset(name string) (experiment.Preset, error) {
 	if name != "paper" {
 		return p.With(&experiment.PaperProtocol, Methods), nil
 	}
-	return p.With(&experiment.PaperProtocol, Methods, Equal{}, Any{}, Families{}), nil
+	return p.With(&experiment.PaperProtocol, Methods, Equal, Any, Families), nil
 }

@@ -13,11 +13,9 @@ import (
 
 // few are units of the studies that are computed in no time. Where they are wrong, they fail on the last fourth of
 // their problems.
-type few struct{ wrong bool }
-
-func (f few) Units(s *experiment.Store) (units []experiment.Unit, err error) {
-	for _, study := range []experiment.Study{Equal{}, Families{}, Any{}} {
-		all, err := study.Units(s)
+func few(s *experiment.Store, wrong bool) (units []experiment.Unit, err error) {
+	for _, study := range []experiment.Study{Equal, Families, Any} {
+		all, err := study(s)
 		if err != nil {
 			return nil, err
 		}
@@ -33,7 +31,7 @@ func (f few) Units(s *experiment.Store) (units []experiment.Unit, err error) {
 		u.OneIn = 0
 		u.Compute = func(ctx context.Context, s *experiment.Store, first int, stored *experiment.Result) (
 			*experiment.Result, error) {
-			if last := slices.Max(stored.Places(first, u.Problems)); f.wrong && int(last) >= u.Problems*3/4 {
+			if last := slices.Max(stored.Places(first, u.Problems)); wrong && int(last) >= u.Problems*3/4 {
 				return nil, errors.New("another result")
 			}
 			return compute(ctx, s, first, stored)
@@ -50,7 +48,7 @@ func TestVerifyChoosesProblems(t *testing.T) {
 	found := map[string]int{}
 	const tries = 8
 	for _, wrong := range []bool{false, true} {
-		preset.Studies = []experiment.Study{few{wrong}}
+		preset.Studies = []experiment.Study{func(s *experiment.Store) ([]experiment.Unit, error) { return few(s, wrong) }}
 		s := testkit.Must(preset.Open("../../artifacts", "go"))(t)
 		for seed := range uint64(tries) {
 			v := testkit.Must(s.Verify(t.Context(), false, seed))(t)

@@ -189,9 +189,10 @@ func add(a *plot.Plot, s Series, xy plotter.XYs, c color.Color, dashes []vg.Leng
 	return nil
 }
 
-func (f *Figure) size() (width, height vg.Length) { return figureWidth, panelHeight }
-
 func (f *Figure) draw(c draw.Canvas) error {
+	if err := f.Check(); err != nil {
+		return err
+	}
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
 	plots, ends := make([]*plot.Plot, len(f.Panels)), make([][]ending, len(f.Panels))
@@ -243,10 +244,7 @@ func (f *Figure) Check() error {
 
 // SVG returns the figure as SVG.
 func (f *Figure) SVG() ([]byte, error) {
-	if err := f.Check(); err != nil {
-		return nil, err
-	}
-	c := vgsvg.New(f.size())
+	c := vgsvg.New(figureWidth, panelHeight)
 	if err := f.draw(draw.New(c)); err != nil {
 		return nil, err
 	}
@@ -258,10 +256,7 @@ func (f *Figure) SVG() ([]byte, error) {
 
 // PNG returns the figure as PNG at 144 dots an inch.
 func (f *Figure) PNG() ([]byte, error) {
-	if err := f.Check(); err != nil {
-		return nil, err
-	}
-	c := vgimg.NewWith(vgimg.UseWH(f.size()), vgimg.UseDPI(144))
+	c := vgimg.NewWith(vgimg.UseWH(figureWidth, panelHeight), vgimg.UseDPI(144))
 	if err := f.draw(draw.New(c)); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package report
 
 import (
+	_ "embed"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -150,15 +151,10 @@ func (t Table) body() string {
 	return text
 }
 
-var page = template.Must(template.New("table").Parse(`<table>
-{{with .Title}}<caption>{{.}}</caption>{{end}}
-<thead><tr>{{range .Columns}}<th scope="col">{{.}}</th>{{end}}</tr></thead>
-<tbody>
-{{range .Text}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
-{{end}}</tbody>
-</table>
-{{range .Notes}}<p>{{.}}</p>
-{{end}}`))
+//go:embed table.html
+var tableHTML string
+
+var page = template.Must(template.New("table").Parse(tableHTML))
 
 // HTML writes the table as an HTML fragment.
 func (t Table) HTML(w io.Writer) error { return page.Execute(w, t) }
