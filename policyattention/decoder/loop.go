@@ -105,9 +105,7 @@ func (d *Decoder) Controller(eta float64, source PacketSource) control.Loop {
 // adds the decoder's bounds, and the parts of the critic's residual.
 type Runner struct {
 	*control.Runner
-	Decoder *Decoder
-	Rounds  []Round
-
+	decoder *Decoder
 	source  PacketSource
 	packets []Packet // of the latest critic call
 }
@@ -133,7 +131,7 @@ func (d *Decoder) Start(problem mdp.Problem, q0 *mat.Dense, eta float64, source 
 	if err := d.checkActor(problem.Pi0, q0, eta); err != nil {
 		return nil, err
 	}
-	r := &Runner{Decoder: d, source: source}
+	r := &Runner{decoder: d, source: source}
 	var err error
 	r.Runner, err = control.NewRunner(problem, q0, eta,
 		func(c control.Context) (next pmd.Policy, q *mat.Dense, err error) {
@@ -152,7 +150,7 @@ func (r *Runner) Step() (*Round, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, env := r.Decoder, r.Problem.MDP
+	d, env := r.decoder, r.Problem.MDP
 	k := &Round{Round: *measured, Packets: r.packets, ZetaBound: d.ZetaAt(r.Eta), RouteBound: d.DeltaRoute,
 		DeltaBound: d.Delta()}
 	if r.source.Exact {
@@ -161,7 +159,6 @@ func (r *Runner) Step() (*Round, error) {
 	mean := meanTarget(k.Packets, k.Q, env.Gamma)
 	k.Route, k.Sampling = mdp.MaxAbsDiff(k.NextQ, mean), mdp.MaxAbsDiff(mean, env.EvaluationBackup(k.NextPi, k.Q))
 	k.Price = pmd.LiftedDefect(env, pmd.PriorMassPrice(pmd.Policy{Pi: k.Pi}, k.Q))
-	r.Rounds = append(r.Rounds, *k)
 	return k, nil
 }
 
@@ -184,30 +181,4 @@ func meanTarget(packets []Packet, q *mat.Dense, gamma float64) *mat.Dense {
 		return v
 	}, mean)
 	return mean
-}
-
-// AuditRow is Theorem 2 at one horizon of one run.
-type AuditRow struct {
-	Horizon int       `json:"horizon"`
-	Bound   pmd.Bound `json:"bound"`
-	Loss    float64   `json:"loss"`  // realized ‖Q* − Q^{π̂_T}‖∞
-	Slack   float64   `json:"slack"` // bound minus loss
-}
-
-// Satisfied reports whether the theorem's inequality holds, up to the rounding
-// of the exact solves.
-func (a AuditRow) Satisfied() bool { return a.Slack >= -1e-9*(1+a.Loss) }
-
-// Audit returns Theorem 2 at the given horizons, of which the run must have
-// passed the last.
-func (r *Runner) Audit(horizons ...int) ([]AuditRow, error) {
-	rows := make([]AuditRow, 0, len(horizons))
-	for _, t := range horizons {
-		if t < 1 || t > len(r.Rounds) {
-			return nil, fmt.Errorf("decoder: audit at horizon %d of a run with %d rounds", t, len(r.Rounds))
-		}
-		k := r.Rounds[t-1]
-		rows = append(rows, AuditRow{Horizon: t, Bound: k.Bound, Loss: k.Distance, Slack: k.Bound.Total() - k.Distance})
-	}
-	return rows, nil
 }
