@@ -224,7 +224,7 @@ func pack(out, path string, whole bool) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("site: %s: %w", path, err)
 	}
-	if _, err := anymdp.NewNetwork(safetensors.Floats(f)); err != nil {
+	if _, err := anymdp.NewNetwork(anymdp.Shape(), safetensors.Floats(f)); err != nil {
 		return "", fmt.Errorf("site: %s does not hold an actor for any MDP: %w", path, err)
 	}
 	l := learned{File: "learned.js", SHA256: fmt.Sprintf("%x", sha256.Sum256(b))}

@@ -59,7 +59,7 @@ func decode(args []js.Value) (any, error) {
 
 // learn(tensors) takes the trained actor: tensors maps names to Float32Arrays.
 func learn(args []js.Value) (any, error) {
-	n, err := anymdp.NewNetwork(func(name string) ([]float32, error) {
+	n, err := anymdp.NewNetwork(anymdp.Shape(), func(name string) ([]float32, error) {
 		v := args[0].Get(name)
 		if v.Type() != js.TypeObject {
 			return nil, fmt.Errorf("there is no tensor %q", name)

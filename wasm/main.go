@@ -30,7 +30,7 @@ var run *engine.Engine
 // and the matrices of its call.
 var (
 	operations = map[string]func(args []js.Value) (any, error){
-		"start": start, "round": round, "edit": edit, "phase": phase, "attention": attention, "trace": trace,
+		"start": start, "round": round, "edit": edit, "attention": attention, "trace": trace,
 		"matrix": matrix, "weight": weight, "digest": digest,
 	}
 	runless       = map[string]bool{"start": true, "digest": true}
@@ -144,15 +144,7 @@ func fields(list []decoder.Field) string {
 	return lines.String()
 }
 
-// phase(i) describes the i-th phase of the run.
-func phase(args []js.Value) (any, error) {
-	i := args[0].Int()
-	if i < 0 || i >= len(run.Phases) {
-		return nil, fmt.Errorf("phase %d of %d", i, len(run.Phases))
-	}
-	return phaseOf(i), nil
-}
-
+// phaseOf describes the i-th phase of the run.
 func phaseOf(i int) any {
 	p := run.Phases[i]
 	var greedy []any

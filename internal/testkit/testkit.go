@@ -5,12 +5,7 @@
 package testkit
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 )
 
@@ -41,27 +36,3 @@ func Check(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
-
-// Smoke returns the artifacts folder in which scripts/smoke.sh has all results of preset
-// smoke, made by the code as it is. Every package that asks reads the same files: a test
-// that changes some does so on a copy. With -short it skips the test.
-func Smoke(t testing.TB) string {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("it needs all results of preset smoke")
-	}
-	return Must(smoke())(t)
-}
-
-var smoke = sync.OnceValues(func() (string, error) {
-	module, err := exec.Command("go", "env", "GOMOD").Output()
-	if err != nil {
-		return "", err
-	}
-	root := filepath.Dir(string(module))
-	out, err := exec.Command(filepath.Join(root, "scripts/smoke.sh")).Output()
-	if failed, ok := err.(*exec.ExitError); ok {
-		err = fmt.Errorf("scripts/smoke.sh: %w\n%s", err, failed.Stderr)
-	}
-	return strings.TrimSpace(string(out)), err
-})

@@ -14,13 +14,14 @@ func Shape() transformer.Config {
 	return c
 }
 
-// NewNetwork returns the network whose parameters tensor supplies by name, in plain Go:
+// NewNetwork returns the network of a shape whose parameters tensor supplies by name, in plain Go:
 // float64 arithmetic in index order, with the same bits on every platform. It returns an
 // error when tensor does, and for a tensor of another size or with a value that is not finite.
-func NewNetwork(tensor func(name string) ([]float32, error)) (*engine.Network[float64], error) {
-	n, err := engine.Of[float64](Shape(), tensor)
+func NewNetwork(shape transformer.Config, tensor func(name string) ([]float32, error)) (*engine.Network[float64],
+	error) {
+	params, err := transformer.Flat(shape.Layout(), tensor)
 	if err != nil {
 		return nil, fmt.Errorf("anymdp: %w", err)
 	}
-	return n, nil
+	return engine.New[float64](shape, params)
 }

@@ -23,7 +23,7 @@ var Released = sync.OnceValues(func() (Forward, error) {
 	if err != nil {
 		return nil, fmt.Errorf("anymdp: the released weights: %w", err)
 	}
-	n, err := NewNetwork(safetensors.Floats(f))
+	n, err := NewNetwork(Shape(), safetensors.Floats(f))
 	if err != nil {
 		return nil, err
 	}

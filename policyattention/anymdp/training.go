@@ -193,7 +193,7 @@ func Settle(weights []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("anymdp: %w", err)
 	}
-	network, err := NewNetwork(safetensors.Floats(f))
+	network, err := NewNetwork(Shape(), safetensors.Floats(f))
 	if err != nil {
 		return nil, fmt.Errorf("anymdp: %w", err)
 	}

@@ -59,7 +59,7 @@ func TestFirstLoss(t *testing.T) {
 	result := testkit.Must(job.Run(t.Context(), testkit.Backend(t), t.TempDir(), nil))(t)
 	settled := testkit.Must(Settle(testkit.Must(os.ReadFile(result.Weights))(t)))(t)
 	f := testkit.Must(safetensors.Unmarshal(settled))(t)
-	forward := testkit.Must(NewNetwork(safetensors.Floats(f)))(t).Sequences
+	forward := testkit.Must(NewNetwork(Shape(), safetensors.Floats(f)))(t).Sequences
 	first, contexts := seed.New(c.Seed, "any", "batch", 0).IntN(c.Examples), c.Contexts()
 	want := 0.0
 	for i := range c.Batch {

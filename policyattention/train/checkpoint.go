@@ -156,10 +156,8 @@ func (j Job) Check(path string, step int) error {
 		return fmt.Errorf("train: %s holds step %s of configuration %.12s, want step %d of %.12s", path, at,
 			f.Metadata["config_sha256"], step, Hash(j.Config))
 	}
-	for _, t := range j.Model.Layout() {
-		if _, err := vector(f, t.Name, t.Size()); err != nil {
-			return fmt.Errorf("train: %s: %w", path, err)
-		}
+	if _, err = transformer.Flat(j.Model.Layout(), safetensors.Floats(f)); err != nil {
+		return fmt.Errorf("train: %s: %w", path, err)
 	}
 	return nil
 }
@@ -233,14 +231,8 @@ func ReadParams[C interface{ Validate() error }](path string, layout func(C) []t
 	if step, err = strconv.Atoi(f.Metadata["step"]); err != nil {
 		return c, 0, nil, fmt.Errorf("train: %s states no step", path)
 	}
-	all := layout(c)
-	params = make([]float32, size(all))
-	for _, t := range all {
-		values, err := vector(f, t.Name, t.Size())
-		if err != nil {
-			return c, 0, nil, fmt.Errorf("train: %s: %w", path, err)
-		}
-		copy(params[t.Offset:], values)
+	if params, err = transformer.Flat(layout(c), safetensors.Floats(f)); err != nil {
+		return c, 0, nil, fmt.Errorf("train: %s: %w", path, err)
 	}
 	return c, step, params, nil
 }

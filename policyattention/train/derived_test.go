@@ -1,13 +1,11 @@
 package train_test
 
 import (
-	"math"
 	"testing"
 
 	"icrl/internal/testkit"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/critic"
-	"icrl/policyattention/backend"
 	"icrl/policyattention/train"
 )
 
@@ -15,8 +13,7 @@ import (
 // which all but the first depend on the gradients, up to float32 rounding. The objectives of
 // package train are in TestEngineSteps.
 func TestObjectivesInGo(t *testing.T) {
-	b := testkit.Must(backend.New("go"))(t)
-	defer b.Finalize()
+	b := testkit.Backend(t)
 	actor := anymdp.Standard(1)
 	actor.Actions, actor.Examples, actor.Batch, actor.Steps = 4, 8, 4, 10
 	memory := critic.Standard(7)
@@ -38,10 +35,6 @@ func TestObjectivesInGo(t *testing.T) {
 			s.Close()
 			job.Model = struct{ train.Trainable }{job.Model} // GoMLX takes the gradients
 		}
-		for i, want := range losses[1] {
-			if d := math.Abs(float64(losses[0][i] - want)); !(d <= of.tolerance*math.Abs(float64(want))) {
-				t.Errorf("%s: loss %d is %v, by the graph %v", name, i, losses[0][i], want)
-			}
-		}
+		testkit.Near(t, name+": losses in Go and by the graph", losses[0], losses[1], of.tolerance, 0)
 	}
 }

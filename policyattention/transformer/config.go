@@ -123,6 +123,22 @@ func (c Config) Layout() []Tensor {
 	return layout
 }
 
+// Flat returns the flat vector of a layout, whose tensors a function supplies by their names. It returns an error for
+// one of another size.
+func Flat(layout []Tensor, tensor func(name string) ([]float32, error)) (params []float32, err error) {
+	for _, t := range layout {
+		values, err := tensor(t.Name)
+		if err == nil && len(values) != t.Size() {
+			err = fmt.Errorf("transformer: %d values of %s, want %d", len(values), t.Name, t.Size())
+		}
+		if err != nil {
+			return nil, err
+		}
+		params = append(params, values...)
+	}
+	return params, nil
+}
+
 // Size is the length of the flat parameter vector.
 func (c Config) Size() int {
 	layout := c.Layout()

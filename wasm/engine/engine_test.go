@@ -257,7 +257,7 @@ func TestLearned(t *testing.T) {
 		t.Error("a network that is not there acted")
 	}
 	f := testkit.Must(safetensors.ReadFile("../../policyattention/anymdp/weights.safetensors"))(t)
-	n, err := anymdp.NewNetwork(safetensors.Floats(f))
+	n, err := anymdp.NewNetwork(anymdp.Shape(), safetensors.Floats(f))
 	if err != nil {
 		t.Fatal(err)
 	}

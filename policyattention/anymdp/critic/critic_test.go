@@ -308,39 +308,3 @@ func TestAnchor(t *testing.T) {
 		}
 	}
 }
-
-// In the loop it halves the error of fresh samples, and what their loss is above exact PMD's: on 1,000 problems with
-// the same samples.
-func TestLoop(t *testing.T) {
-	const n, rounds, root = 1000, 40, 32_900
-	all := problems(t, root, 4, 3, n)
-	_, exact := measure(t, all, rounds, control.ExactCritic{})
-	freshError, fresh := measure(t, all, rounds, train.SampleMean{Samples: 6, Root: root + 1})
-	own, loss := measure(t, all, rounds, &critic.Critic{Estimate: posterior(1), Samples: 6, Root: root + 1})
-	if own > .6*freshError || loss-exact > .6*(fresh-exact) {
-		t.Errorf("error %.4f beside %.4f of fresh samples, loss %.4g beside %.4g and exact PMD's %.4g",
-			own, freshError, loss, fresh, exact)
-	}
-}
-
-// measure returns the mean absolute error of a backup in a loop with the exact actor, and the
-// mean loss at its end.
-func measure(t *testing.T, all []mdp.Problem, rounds int, c control.Critic) (backup, loss float64) {
-	t.Helper()
-	loop := control.ExactPMD(control.NominalStep)
-	loop.Critic = c
-	trajectories := testkit.Must(loop.Run(all, rounds))(t)
-	n := float64(len(all))
-	for i, x := range trajectories {
-		scale := testkit.Must(control.NewScale(all[i]))(t)
-		l := testkit.Must(scale.Loss(x.Policies[rounds]))(t)
-		loss += l / n
-		for k := range rounds - 1 {
-			exact := all[i].MDP.EvaluationBackup(x.Policies[k+1], x.Q[k]).RawMatrix().Data
-			for j, v := range x.Q[k+1].RawMatrix().Data {
-				backup += math.Abs(v-exact[j]) / (float64(len(exact)*(rounds-1)) * n)
-			}
-		}
-	}
-	return backup, loss
-}

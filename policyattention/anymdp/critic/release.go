@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"icrl/internal/safetensors"
-	"icrl/policyattention/transformer/engine"
+	"icrl/policyattention/anymdp"
 )
 
 //go:embed weights.safetensors
@@ -21,7 +21,7 @@ var Released = sync.OnceValues(func() (Estimator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("critic: the released weights: %w", err)
 	}
-	n, err := engine.Of[float64](Shape(), safetensors.Floats(f))
+	n, err := anymdp.NewNetwork(Shape(), safetensors.Floats(f))
 	if err != nil {
 		return nil, fmt.Errorf("critic: %w", err)
 	}

@@ -64,25 +64,6 @@ func New[F Float](c transformer.Config, params []float32) (*Network[F], error) {
 	return n, nil
 }
 
-// Of is New of tensors that a function supplies by their names in [transformer.Config.Layout].
-func Of[F Float](c transformer.Config, tensor func(name string) ([]float32, error)) (*Network[F], error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	var params []float32
-	for _, t := range c.Layout() {
-		values, err := tensor(t.Name)
-		if err != nil {
-			return nil, err
-		}
-		if len(values) != t.Size() {
-			return nil, fmt.Errorf("engine: %s has %d values, want %d", t.Name, len(values), t.Size())
-		}
-		params = append(params, values...)
-	}
-	return New[F](c, params)
-}
-
 // pack packs weights for products, as they are and transposed.
 func (n *Network[F]) pack() {
 	for _, l := range n.at.linears() {
