@@ -151,9 +151,9 @@ type Fixtures struct {
 	Problems int        `json:"problems"`
 }
 
-// Draw returns the first problems, all for 0.
-func (f Fixtures) Draw(first int) ([]mdp.Problem, error) {
-	return f.Family.Draw(f.Root, f.States, f.Actions, cmp.Or(min(first, f.Problems), f.Problems))
+// pick returns problems by their places.
+func (f Fixtures) pick(places []int32) ([]mdp.Problem, error) {
+	return f.Family.Pick(f.Root, f.States, f.Actions, places)
 }
 
 // setting returns what the cell and the protocol fix for a method.
@@ -230,16 +230,16 @@ func (p Preset) Unit(c Cell) (u Unit, err error) {
 		return u, err
 	}
 	u.Config = of
-	u.Compute = func(_ context.Context, s *Store, first int, stored *Result) (*Result, error) {
-		return of.compute(s, c.Key, first, stored)
+	u.Compute = func(_ context.Context, s *Store, problems []int32, stored *Result) (*Result, error) {
+		return of.compute(s, c.Key, problems, stored)
 	}
 	return u, nil
 }
 
 // computation is what a cell computes. Its JSON is the unit's configuration.
 type computation interface {
-	// compute returns the rows on the first problems; see Unit.Compute.
-	compute(s *Store, key rows.Key, first int, stored *Result) (*Result, error)
+	// compute returns the rows on some problems; see Unit.Compute.
+	compute(s *Store, key rows.Key, at []int32, stored *Result) (*Result, error)
 }
 
 // computation returns what a block asks of a method, and says in u how it is verified.

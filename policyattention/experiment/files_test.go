@@ -55,7 +55,7 @@ func TestLock(t *testing.T) {
 func TestMade(t *testing.T) {
 	s := &Store{Root: t.TempDir()}
 	full := fmt.Errorf("writing: %w", syscall.ENOSPC)
-	fails := Unit{Block: Trial, Name: "a fails", Config: 1, Compute: func(context.Context, *Store, int,
+	fails := Unit{Block: Trial, Name: "a fails", Config: 1, Compute: func(context.Context, *Store, []int32,
 		*Result) (*Result, error) {
 		return nil, full
 	}}
@@ -70,7 +70,7 @@ func TestMade(t *testing.T) {
 		t.Errorf("half a result is there: %v", err)
 	}
 	works := fails
-	works.Compute = func(context.Context, *Store, int, *Result) (*Result, error) { return &Result{}, nil }
+	works.Compute = func(context.Context, *Store, []int32, *Result) (*Result, error) { return &Result{}, nil }
 	if _, err := s.Evaluate(t.Context(), works); err != nil {
 		t.Error(err)
 	}

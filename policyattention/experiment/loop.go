@@ -34,10 +34,8 @@ type Loop struct {
 	single bool // the numbers of its rows are rounded to float32
 }
 
-func (l *Loop) compute(s *Store, key rows.Key, first int, stored *Result) (*Result, error) {
-	f := l.Problems
-	at := stored.Places(first, f.Problems)
-	problems, err := f.Family.Pick(f.Root, f.States, f.Actions, at)
+func (l *Loop) compute(s *Store, key rows.Key, at []int32, stored *Result) (*Result, error) {
+	problems, err := l.Problems.pick(at)
 	if err != nil {
 		return nil, err
 	}
@@ -216,11 +214,11 @@ func newStudy(u *Unit, own method.Study, b block, f Fixtures) study {
 	return study{&f, own}
 }
 
-func (x study) compute(s *Store, key rows.Key, first int, _ *Result) (*Result, error) {
+func (x study) compute(s *Store, key rows.Key, at []int32, _ *Result) (*Result, error) {
 	var problems []mdp.Problem
 	var err error
 	if x.Problems != nil {
-		if problems, err = x.Problems.Draw(first); err != nil {
+		if problems, err = x.Problems.pick(at); err != nil {
 			return nil, err
 		}
 	}
@@ -237,7 +235,7 @@ func (x study) compute(s *Store, key rows.Key, first int, _ *Result) (*Result, e
 // checkPolicies tells of stored policies that are none, or whose exact loss is not that of their
 // round.
 func (l *Loop) checkPolicies(stored *Result, differs func(row int, what string)) error {
-	problems, err := l.Problems.Draw(0)
+	problems, err := l.Problems.pick(First(l.Problems.Problems))
 	if err != nil {
 		return err
 	}

@@ -30,17 +30,17 @@ func (p Preset) inputs(f Fixtures) Inputs {
 	return Inputs{f, p.Protocol.HeldOutRounds, plain.EtaMin, plain.EtaMax}
 }
 
-// draw returns the first contexts, all for 0.
-func (c Inputs) draw(first int) ([]control.Context, error) {
-	problems, err := c.Problems.Draw(first)
+// draw returns the contexts on some problems.
+func (c Inputs) draw(at []int32) ([]control.Context, error) {
+	problems, err := c.Problems.pick(at)
 	if err != nil {
 		return nil, err
 	}
 	contexts := make([]control.Context, len(problems))
 	for i, p := range problems {
-		rng := seed.New(c.Problems.Root, "one-step", i)
+		rng := seed.New(c.Problems.Root, "one-step", int(at[i]))
 		rounds, eta := rng.IntN(c.Rounds+1), c.EtaMin+(c.EtaMax-c.EtaMin)*rng.Float64()
-		x := control.Context{Problem: i, Round: rounds, MDP: p.MDP, Pi: p.Pi0, Eta: eta}
+		x := control.Context{Problem: int(at[i]), Round: rounds, MDP: p.MDP, Pi: p.Pi0, Eta: eta}
 		if x.Q, err = p.MDP.PolicyValue(p.Pi0); err != nil {
 			return nil, err
 		}
@@ -77,12 +77,12 @@ func (p Preset) rules(f Fixtures, actor method.Actor, deployed bool) Rules {
 	return c
 }
 
-func (c Rules) compute(s *Store, key rows.Key, first int, _ *Result) (*Result, error) {
+func (c Rules) compute(s *Store, key rows.Key, at []int32, _ *Result) (*Result, error) {
 	actor, err := c.Actor.Actor(s.Models)
 	if err != nil {
 		return nil, err
 	}
-	contexts, err := c.draw(first)
+	contexts, err := c.draw(at)
 	if err != nil {
 		return nil, err
 	}
@@ -98,11 +98,11 @@ func (c Rules) compute(s *Store, key rows.Key, first int, _ *Result) (*Result, e
 				return nil, fmt.Errorf("input %d: %w", i, err)
 			}
 			r.Rules = append(r.Rules, rows.Rule{
-				Key: key, Problem: int32(i), Round: int32(x.Round), Eta: x.Eta, Rule: string(rule),
+				Key: key, Problem: at[i], Round: int32(x.Round), Eta: x.Eta, Rule: string(rule),
 				RowL1: pmd.RowL1(next[i].Pi, target),
 			})
 		}
-		r.Policies = append(r.Policies, rows.Policy{Key: key, Problem: int32(i), Round: int32(x.Round) + 1,
+		r.Policies = append(r.Policies, rows.Policy{Key: key, Problem: at[i], Round: int32(x.Round) + 1,
 			Policy: flat(next[i].Pi)})
 	}
 	if len(contexts) < c.Problems.Problems { // a fit is over all inputs
@@ -140,12 +140,12 @@ type OneBackup struct {
 	Critic method.Critic `json:"critic"`
 }
 
-func (c OneBackup) compute(s *Store, key rows.Key, first int, _ *Result) (*Result, error) {
+func (c OneBackup) compute(s *Store, key rows.Key, at []int32, _ *Result) (*Result, error) {
 	asked, err := c.Critic.Critic(s.Models, c.Problems.Root)
 	if err != nil {
 		return nil, err
 	}
-	contexts, err := c.draw(first)
+	contexts, err := c.draw(at)
 	if err != nil {
 		return nil, err
 	}
@@ -164,17 +164,17 @@ func (c OneBackup) compute(s *Store, key rows.Key, first int, _ *Result) (*Resul
 		for j, v := range values[i].RawMatrix().Data {
 			sum += math.Abs(v - exact[j])
 		}
-		at := rows.Backup{Key: key, Problem: int32(i), Round: int32(x.Round), Error: sum / float64(len(exact)),
+		row := rows.Backup{Key: key, Problem: at[i], Round: int32(x.Round), Error: sum / float64(len(exact)),
 			Largest: pmd.Delta(x.MDP, values[i], x.Pi, x.Q)}
-		r.Backups = append(r.Backups, at)
-		r.Policies = append(r.Policies, rows.Policy{Key: key, Problem: at.Problem, Round: at.Round, Q: flat(values[i])})
+		r.Backups = append(r.Backups, row)
+		r.Policies = append(r.Policies, rows.Policy{Key: key, Problem: at[i], Round: row.Round, Q: flat(values[i])})
 	}
 	return r, nil
 }
 
 // Tables returns the problems as rows.
 func (f Fixtures) Tables() (all []rows.Problem, err error) {
-	problems, err := f.Draw(0)
+	problems, err := f.pick(First(f.Problems))
 	for i, p := range problems {
 		all = append(all, rows.Problem{
 			Family: string(f.Family), S: int32(f.States), A: int32(f.Actions), Root: int64(f.Root), Problem: int32(i),

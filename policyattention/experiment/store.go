@@ -286,7 +286,7 @@ func (s *Store) Evaluate(ctx context.Context, u Unit) (*Result, error) {
 // evaluated computes a unit and completes its record.
 func (s *Store) evaluated(ctx context.Context, u Unit, r *Record) (*Result, error) {
 	meter := StartMeter()
-	result, err := u.Compute(ctx, s, 0, nil)
+	result, err := u.Compute(ctx, s, First(u.Problems), nil)
 	if err != nil {
 		return nil, err
 	}

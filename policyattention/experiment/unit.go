@@ -9,7 +9,6 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 
@@ -36,30 +35,23 @@ type Unit struct {
 	Chosen    bool
 	OneIn     int
 	Tolerance float64
-	// Compute returns the rows on the first problems, all for 0. Where the unit is verified,
-	// stored is what it has left on these, so that recorded choices are made again; where it is Chosen it then
-	// runs on stored.Places.
-	Compute func(ctx context.Context, s *Store, problems int, stored *Result) (*Result, error)
+	// Compute returns the rows on some problems. Where the unit is verified, stored is what it has left on these, so
+	// that recorded choices are made again.
+	Compute func(ctx context.Context, s *Store, problems []int32, stored *Result) (*Result, error)
 }
 
 // Result is what a unit leaves: rows, and what a study chose or counted on the way.
 type Result struct {
 	rows.Tables
 	Notes json.RawMessage
-
-	chosen []int32 // the problems that verification computes again
 }
 
-// Places are the problems that a unit runs on: those that verification has chosen, or the first of all, which they
-// are for 0. The result may be nil.
-func (r *Result) Places(first, all int) (places []int32) {
-	if r != nil && first > 0 {
-		return r.chosen
+// First lists the first n problems.
+func First(n int) (problems []int32) {
+	for i := range int32(n) {
+		problems = append(problems, i)
 	}
-	for i := range cmp.Or(min(first, all), all) {
-		places = append(places, int32(i))
-	}
-	return places
+	return problems
 }
 
 // Study lists units that are added to a preset's.

@@ -274,7 +274,7 @@ func (s *Store) verifyUnit(ctx context.Context, v *Verification, u Unit, r Recor
 // seed chooses.
 func (v *Verification) chosen(u Unit, n int) (some []int32) {
 	if !u.Chosen {
-		return (&Result{}).Places(0, n)
+		return First(n)
 	}
 	for _, p := range seed.New(v.Seed, "verification", u.Path()).Perm(u.Problems)[:n] {
 		some = append(some, int32(p))
@@ -293,7 +293,7 @@ func (s *Store) again(
 			return nil
 		}
 	}
-	sample, some := u.Sample, *stored
+	sample, some, problems := u.Sample, *stored, First(u.Problems)
 	if whole {
 		sample = 0
 	}
@@ -308,10 +308,10 @@ func (s *Store) again(
 			differs(0, fmt.Sprintf("it has not as many rows on each of %d problems", u.Problems))
 			return nil
 		}
-		some.chosen = v.chosen(u, sample)
-		some.Tables = stored.On(func(problem int32) bool { return slices.Contains(some.chosen, problem) })
+		problems = v.chosen(u, sample)
+		some.Tables = stored.On(func(problem int32) bool { return slices.Contains(problems, problem) })
 	}
-	again, err := u.Compute(ctx, s, sample, &some)
+	again, err := u.Compute(ctx, s, problems, &some)
 	if err != nil {
 		differs(0, fmt.Sprintf("computed again: %v", err))
 		_, err = s.machine(method.Networks(u.Weights))

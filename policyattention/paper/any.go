@@ -79,17 +79,17 @@ func (r anySet) unit(c anymdp.Config) experiment.Unit {
 		}{r, c, anyRoot, r.horizons()},
 		Problems: r.Problems, Rows: len(r.horizons()) * (r.Problems + r.Network + r.Mixed),
 		Sample: 1, Chosen: true, Tolerance: anyTolerance,
-		Compute: func(ctx context.Context, s *experiment.Store, first int,
-			stored *experiment.Result) (*experiment.Result, error) {
+		Compute: func(ctx context.Context, s *experiment.Store, places []int32,
+			_ *experiment.Result) (*experiment.Result, error) {
 			horizons := r.horizons()
-			if first > 0 {
+			if len(places) < r.Problems {
 				horizons = anyReplayed(r)
 			}
 			forward, err := anyForward(s.Root, c)
 			if err != nil {
 				return nil, err
 			}
-			any, err := r.Run(ctx, c.Seed, forward, stored.Places(first, r.Problems), horizons)
+			any, err := r.Run(ctx, c.Seed, forward, places, horizons)
 			if err != nil {
 				return nil, err
 			}

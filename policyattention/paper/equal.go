@@ -162,7 +162,7 @@ func (r equalRun) runs() int {
 }
 
 // compute makes the runs; see [experiment.Unit].
-func (r equalRun) compute(_ context.Context, s *experiment.Store, first int, stored *experiment.Result) (
+func (r equalRun) compute(_ context.Context, s *experiment.Store, places []int32, stored *experiment.Result) (
 	*experiment.Result, error) {
 	notes, was := Notes{r.Condition, r.Untuned, r.Values, r.Tuning}, Notes{}
 	if stored != nil {
@@ -173,14 +173,13 @@ func (r equalRun) compute(_ context.Context, s *experiment.Store, first int, sto
 			return nil, fmt.Errorf("it was made with %+v, want %+v", was, notes)
 		}
 	}
-	places := stored.Places(first, equalProblems)
 	problems, err := mdp.Random.Pick(equalRoots[r.States].Evaluation, r.States, mdp.Actions, places)
 	if err != nil {
 		return nil, err
 	}
 	out := &experiment.Result{}
 	for j := range r.runs() {
-		if r.Elsewhere && first > 0 && j != int(places[0])%r.runs() {
+		if r.Elsewhere && len(places) < equalProblems && j != int(places[0])%r.runs() {
 			continue
 		}
 		controller, err := r.controller(s, r.asCase(s, j))

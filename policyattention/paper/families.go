@@ -167,9 +167,9 @@ func Families(*experiment.Store) (units []experiment.Unit, err error) {
 					Gamma                   float64
 					Actor                   string `json:",omitempty"`
 				}{f.name, m.name, familyRoot, familyProblems, m.backups, familyBackups, farDiscount, actor},
-				Compute: func(_ context.Context, s *experiment.Store, first int, stored *experiment.Result) (
+				Compute: func(_ context.Context, s *experiment.Store, places []int32, _ *experiment.Result) (
 					*experiment.Result, error) {
-					return f.compute(s, m.name, m.backups, key, stored.Places(first, familyProblems))
+					return f.compute(s, m.name, m.backups, key, places)
 				},
 			})
 		}

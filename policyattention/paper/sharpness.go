@@ -43,7 +43,7 @@ func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experim
 		Actor                              string `json:",omitempty"`
 	}{r.informedMethod, j, sharpRounds, equalProblems, sharpCalibrating, root, r.Values, experiment.Temperatures,
 		r.actor()}
-	u.Compute = func(_ context.Context, s *experiment.Store, first int, stored *experiment.Result) (
+	u.Compute = func(_ context.Context, s *experiment.Store, places []int32, stored *experiment.Result) (
 		*experiment.Result, error) {
 		on := func(problems, samples uint64, places []int32) (x returned, err error) {
 			c := r.asCase(s, j)
@@ -62,9 +62,9 @@ func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experim
 		if stored != nil {
 			temperature = stored.Tuned[0].Alpha
 		}
-		if stored == nil || first == 0 { // otherwise the choice is not made again
+		if stored == nil || len(places) == equalProblems { // otherwise the choice is not made again
 			before := temperature // it stays where another is no better but by rounding
-			calibrating, err := on(root.Calibration, root.Choosing, stored.Places(0, sharpCalibrating))
+			calibrating, err := on(root.Calibration, root.Choosing, experiment.First(sharpCalibrating))
 			if err != nil {
 				return nil, err
 			}
@@ -79,7 +79,6 @@ func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experim
 				}
 			}
 		}
-		places := stored.Places(first, equalProblems)
 		returned, err := on(root.Evaluation, root.Samples+uint64(j), places)
 		if err != nil {
 			return nil, err
