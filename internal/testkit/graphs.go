@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -16,6 +17,19 @@ import (
 func Backend(t testing.TB) compute.Backend {
 	t.Helper()
 	b := Must(backend.New("go"))(t)
+	t.Cleanup(b.Finalize)
+	return b
+}
+
+// XLA returns xla:cpu with options, for the time of a test, which it skips without the plugin. Its test imports
+// package xla.
+func XLA(t testing.TB, options string) compute.Backend {
+	t.Helper()
+	b, err := backend.New("xla:cpu" + options)
+	if errors.Is(err, backend.ErrNoPlugin) {
+		t.Skip(err)
+	}
+	Check(t, err)
 	t.Cleanup(b.Finalize)
 	return b
 }

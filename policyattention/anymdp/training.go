@@ -14,7 +14,6 @@ import (
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
-	"icrl/policyattention/transformer/engine"
 )
 
 // Config is everything that trained weights depend on, but for the backend's arithmetic. The network is trained by the
@@ -181,9 +180,6 @@ func proximal(f, x, t *Node) *Node {
 	entropy := Sub(Mul(p, f), Softplus(f))
 	return ReduceAllMean(Add(Sub(entropy, Mul(p, x)), Softplus(x)))
 }
-
-// Load reads the weights of a training run by this recipe.
-func Load(path string) (*engine.Network[float32], error) { return train.LoadNetwork[Config](path) }
 
 // Settle returns weights of a training run in the form in which they are released. The
 // loss sees outputs less those of the empty token only; here the head's bias is changed so

@@ -2,9 +2,11 @@ package decoder
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/testkit"
@@ -26,48 +28,26 @@ func TestCarrier(t *testing.T) {
 	const width, h = 56, 1000.
 	c := testkit.Must(NewCarrier(width, h))(t)
 	basis := mat.NewDense(width+2, width+2, nil) // 1/√D, c, J
-	for i := range width + 2 {
-		basis.Set(i, 0, 1/math.Sqrt(width+2))
-		basis.Set(i, 1, c.U[i])
-		for j := range width {
-			basis.Set(i, j+2, c.J.At(i, j))
-		}
-	}
+	basis.SetCol(0, slices.Repeat([]float64{1 / math.Sqrt(width+2)}, width+2))
+	basis.SetCol(1, c.U)
+	basis.Slice(0, width+2, 2, width+2).(*mat.Dense).Copy(c.J)
 	var gram mat.Dense
 	gram.Mul(basis.T(), basis)
-	for i := range width + 2 {
-		for j := range width + 2 {
-			want := 0.
-			if i == j {
-				want = 1
-			}
-			if math.Abs(gram.At(i, j)-want) > 1e-14 {
-				t.Fatalf("columns %d and %d of [1/√D c J] have product %v, want %v", i, j, gram.At(i, j), want)
-			}
-		}
+	if one := mat.NewDiagDense(width+2, slices.Repeat([]float64{1}, width+2)); !mat.EqualApprox(&gram, one, 1e-14) {
+		t.Fatalf("columns of [1/√D c J] are not orthonormal: %v", mat.Formatted(&gram))
 	}
 	rng := seed.New(13, "carrier")
 	for range 50 {
-		x, square := make([]float64, width), 0.
-		for i := range x {
-			x[i] = 20 * rng.NormFloat64()
-			square += x[i] * x[i]
-		}
-		y := make([]float64, width+2)
+		x, y := testkit.Normal[float64](rng, width), make([]float64, width+2)
+		floats.Scale(20, x)
 		c.embed(y, x)
 		c.norm().apply(y, y)
-		rho := 1 / math.Sqrt(1+square/(h*h))
-		for j := range x {
-			z := 0.
-			for i, v := range y {
-				z += v * c.J.At(i, j)
-			}
-			if math.Abs(z-rho*x[j]) > 1e-11 {
-				t.Fatalf("coordinate %d: %v, want ρx = %v", j, z, rho*x[j])
-			}
-		}
-		if math.Abs(c.Rho(x)-rho) > 1e-12 {
-			t.Fatalf("ρ measured %v, want %v", c.Rho(x), rho)
+		rho := 1 / math.Sqrt(1+floats.Dot(x, x)/(h*h))
+		var z mat.VecDense
+		z.MulVec(c.J.T(), mat.NewVecDense(width+2, y))
+		z.ScaleVec(1/rho, &z)
+		if !floats.EqualApprox(z.RawVector().Data, x, 1e-11) || math.Abs(c.Rho(x)-rho) > 1e-12 {
+			t.Fatalf("%v, want x = %v; ρ measured %v, want %v", z.RawVector().Data, x, c.Rho(x), rho)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func AnyFolder(preset string, c anymdp.Config) string {
 
 // anyForward is a configuration's network in float32.
 func anyForward(preset string, c anymdp.Config) (anymdp.Forward, error) {
-	model, err := anymdp.Load(filepath.Join(AnyFolder(preset, c), AnyWeights))
+	model, err := train.LoadNetwork[anymdp.Config](filepath.Join(AnyFolder(preset, c), AnyWeights))
 	if err != nil {
 		return nil, fmt.Errorf("any: %w", err)
 	}

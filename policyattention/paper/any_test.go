@@ -14,6 +14,7 @@ import (
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
+	"icrl/policyattention/train"
 )
 
 func TestAnySets(t *testing.T) {
@@ -98,7 +99,7 @@ func TestAnyLosses(t *testing.T) {
 func TestCliffsHold(t *testing.T) {
 	double := testkit.Must(anymdp.Released())(t)
 	folder := AnyFolder("../../artifacts/paper", anymdp.Standard(anymdp.Identities[0]))
-	single := testkit.Must(anymdp.Load(filepath.Join(folder, AnyWeights)))(t)
+	single := testkit.Must(train.LoadNetwork[anymdp.Config](filepath.Join(folder, AnyWeights)))(t)
 	var problems []anyProblem
 	for i, p := range testkit.Must(mdp.Random.Draw(991, 8, 3, 24))(t) {
 		cost := math.Pow(10, float64(i/2+1)) // to 10¹²

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes/gotype"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -142,18 +141,6 @@ func (f Fixed) Data() ([]*tensors.Tensor, error) { return f.Arrays() }
 // Batch implements Batches.
 func (f Fixed) Batch(step int) ([]*tensors.Tensor, error) {
 	return []*tensors.Tensor{f.Index(step)}, nil
-}
-
-// Values copies the numbers of arrays of one type.
-func Values[T gotype.Supported](arrays ...*tensors.Tensor) (all [][]T, err error) {
-	for i, x := range arrays {
-		values, err := tensors.CopyFlatData[T](x)
-		if err != nil {
-			return nil, fmt.Errorf("train: array %d of the examples: %w", i, err)
-		}
-		all = append(all, values)
-	}
-	return all, nil
 }
 
 // Rollouts is Batches that depend on the weights, as in policy optimization online.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/internal/safetensors"
 	"icrl/policyattention/backend"
@@ -184,11 +185,11 @@ func (j Job) Export(path string, steps int) error {
 	}
 	var index []int32
 	for step := range steps {
-		batch, err := Values[int32](fixed.Index(step))
+		batch, err := tensors.CopyFlatData[int32](fixed.Index(step))
 		if err != nil {
 			return err
 		}
-		index = append(index, batch[0]...)
+		index = append(index, batch...)
 	}
 	add("index", []int{steps, j.Examples}, index)
 	return safetensors.WriteFile(path, f)

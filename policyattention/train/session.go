@@ -111,11 +111,11 @@ func (s *Session) next() (float32, error) {
 		if err != nil {
 			return 0, err
 		}
-		examples, err := Values[int32](batch...)
+		examples, err := tensors.CopyFlatData[int32](batch[0])
 		if err != nil {
 			return 0, err
 		}
-		loss, err := s.trainer.step(s.step+1, examples[0])
+		loss, err := s.trainer.step(s.step+1, examples)
 		return float32(loss), err
 	}
 	parts := len(s.gradients)

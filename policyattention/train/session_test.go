@@ -15,7 +15,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/internal/testkit"
-	"icrl/policyattention/backend"
 	_ "icrl/policyattention/backend/xla"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/transformer"
@@ -24,24 +23,16 @@ import (
 // backends calls a test with the pure-Go backend and with XLA where there is
 // its plugin.
 func backends(t *testing.T, test func(t *testing.T, b compute.Backend)) {
-	for _, name := range []string{"go", "xla:cpu"} {
-		t.Run(name, func(t *testing.T) { test(t, start(t, name)) })
-	}
+	t.Run("go", func(t *testing.T) { test(t, testkit.Backend(t)) })
+	t.Run("xla:cpu", func(t *testing.T) { test(t, onXLA(t)) })
 }
 
-// start returns a backend, for one test, and skips the test without its plugin.
-func start(t *testing.T, name string) compute.Backend {
+func onXLA(t *testing.T) compute.Backend {
 	t.Helper()
-	if testing.Short() && name != "go" {
+	if testing.Short() {
 		t.Skip("XLA compiles for long")
 	}
-	b, err := backend.New(name)
-	if errors.Is(err, backend.ErrNoPlugin) {
-		t.Skip(err)
-	}
-	testkit.Check(t, err)
-	t.Cleanup(b.Finalize)
-	return b
+	return testkit.XLA(t, "")
 }
 
 func job(t *testing.T, c Config) Job {
@@ -94,7 +85,7 @@ func TestPartsAgree(t *testing.T) {
 		if n := whole.parts(); n < 4 {
 			t.Errorf("%s: %d parts, want 4 at least", objective, n)
 		}
-		want, got := made(t, start(t, "go"), whole, 1), made(t, start(t, "xla:cpu"), job(t, c), 1)
+		want, got := made(t, testkit.Backend(t), whole, 1), made(t, onXLA(t), job(t, c), 1)
 		testkit.Near(t, string(objective)+" loss", got.losses, want.losses, 1e-5, 0)
 		testkit.Near(t, string(objective)+" first moments", got.m, want.m, 1e-5, 0) // float32 sums over the batch
 	}

@@ -12,7 +12,6 @@ import (
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
-	"icrl/policyattention/transformer/engine"
 )
 
 // Config is everything that trained weights depend on, but for the backend's arithmetic. The network is trained by
@@ -133,9 +132,6 @@ func loss(network train.Outputs, data, batch []*Node) *Node {
 	distance := ReduceAndKeep(Square(Sub(p, targets)), ReduceSum, -1)
 	return ReduceAllMean(Mul(totals, distance))
 }
-
-// Load reads the weights of a training run by this recipe.
-func Load(path string) (*engine.Network[float32], error) { return train.LoadNetwork[Config](path) }
 
 // What the experiments ask of a training run: see method.Training.
 

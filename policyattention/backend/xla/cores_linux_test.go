@@ -24,13 +24,7 @@ func onSeveral(t *testing.T, options string) compute.Backend {
 	if runtime.NumCPU() < 2 {
 		t.Skip("on one processor")
 	}
-	b, err := backend.New("xla:cpu" + options)
-	if errors.Is(err, backend.ErrNoPlugin) {
-		t.Skip(err)
-	}
-	testkit.Check(t, err)
-	t.Cleanup(b.Finalize)
-	return b
+	return testkit.XLA(t, options)
 }
 
 // A core's thread runs on its processor alone, and no other thread is kept there.

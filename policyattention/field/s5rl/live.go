@@ -14,7 +14,6 @@ import (
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
-	"icrl/policyattention/train"
 )
 
 // compile compiles the network, with the parameters as an input.
@@ -90,15 +89,17 @@ func (r *reader) Read(k int, alternatives bool, token func(life, j int) baseline
 		if err != nil {
 			return nil, fmt.Errorf("s5rl: %w", err)
 		}
-		said, err := train.Values[float32](out[:2]...)
-		if err != nil {
-			return nil, err
+		logits, err := tensors.CopyFlatData[float32](out[0])
+		if err == nil {
+			r.values, err = tensors.CopyFlatData[float32](out[1])
 		}
-		r.values = said[1]
+		if err != nil {
+			return nil, fmt.Errorf("s5rl: %w", err)
+		}
 		for i := range together * r.lives {
 			row := p[i%r.lives].RawRowView(from + i/r.lives)
 			for a := range row {
-				row[a] = float64(said[0][i*len(row)+a])
+				row[a] = float64(logits[i*len(row)+a])
 			}
 			pmd.Softmax(row)
 		}

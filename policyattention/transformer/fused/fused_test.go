@@ -1,7 +1,6 @@
 package fused
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/internal/testkit"
-	"icrl/policyattention/backend"
 	_ "icrl/policyattention/backend/xla"
 	"icrl/policyattention/transformer"
 )
@@ -66,12 +64,7 @@ func TestXLAAgreesWithTheGoBackend(t *testing.T) {
 	if testing.Short() {
 		t.Skip("XLA compiles for long")
 	}
-	xla, err := backend.New("xla:cpu")
-	if errors.Is(err, backend.ErrNoPlugin) {
-		t.Skip(err)
-	}
-	testkit.Check(t, err)
-	t.Cleanup(xla.Finalize)
+	xla := testkit.XLA(t, "")
 	for _, tc := range []struct{ features, length, tail int }{{10, 12, 12}, {14, 24, 24}, {22, 48, 48}, {24, 84, 12}} {
 		c, rng := transformer.Standard(tc.features), rand.New(rand.NewPCG(13, 14))
 		c.Layers = 1 // XLA compiles each of them anew
