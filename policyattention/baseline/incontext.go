@@ -151,38 +151,40 @@ func (c InContext) Record(problems []mdp.Problem, rounds int) ([]control.Traject
 	if err != nil {
 		return nil, nil, err
 	}
-	for round := range rounds {
-		if err := l.round(c.States); err != nil {
-			return nil, nil, fmt.Errorf("%s: round %d: %w", c.Name, round, err)
+	err = c.run(l, rounds, func(int) error {
+		for range Window {
+			if err := l.Act(nil); err != nil {
+				return err
+			}
 		}
-	}
+		return nil
+	})
 	actions := make([][]int32, len(problems))
 	for i, h := range l.Histories {
 		actions[i] = h.Previous[1:]
 	}
-	return l.trajectories, actions, nil
+	return l.trajectories, actions, err
 }
 
-// round acts for a window and returns the policies after it.
-func (l *lives) round(states int) error {
-	if err := l.Begin(); err != nil {
-		return err
-	}
-	for range Window {
-		if err := l.Act(nil); err != nil {
-			return err
+// run lives rounds, in each of which live takes the next tokens, and adds the policies after each to the trajectories.
+func (c InContext) run(l *lives, rounds int, live func(round int) error) error {
+	for round := range rounds {
+		err := l.Begin()
+		if err == nil {
+			err = live(round)
+		}
+		var policies []*mat.Dense
+		if err == nil {
+			policies, err = l.Policies(c.States)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: round %d: %w", c.Name, round, err)
+		}
+		for i, pi := range policies {
+			l.trajectories[i].Policies = append(l.trajectories[i].Policies, pi)
 		}
 	}
-	return l.returned(states)
-}
-
-// returned adds the policies after a round to the trajectories.
-func (l *lives) returned(states int) error {
-	policies, err := l.Policies(states)
-	for i, pi := range policies {
-		l.trajectories[i].Policies = append(l.trajectories[i].Policies, pi)
-	}
-	return err
+	return nil
 }
 
 // Replay implements method.Recorder: it repeats the lives in which the recorded actions were
@@ -217,28 +219,18 @@ func (c InContext) Replay(
 			l.Histories[i].See(&step, step.Next)
 		}
 	}
-	for round := range rounds {
-		var rows []*mat.Dense
-		if err = l.Begin(); err == nil {
-			rows, err = l.Take(Window)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: round %d: %w", c.Name, round, err)
-		}
+	return l.trajectories, c.run(l, rounds, func(round int) error {
+		rows, err := l.Take(Window)
 		for i, distributions := range rows {
 			for k := range Window {
 				t := round*Window + k
-				if !gives(distributions.RawRowView(k), draws[i][t], int(recorded[i][t]), tolerance) {
-					const format = "%s: problem %d: action %d, %d, is not the one that was drawn"
-					return nil, fmt.Errorf(format, c.Name, i, t+1, recorded[i][t])
+				if a := recorded[i][t]; !gives(distributions.RawRowView(k), draws[i][t], int(a), tolerance) {
+					return fmt.Errorf("problem %d: action %d, %d, is not the one that was drawn", i, t+1, a)
 				}
 			}
 		}
-		if err := l.returned(c.States); err != nil {
-			return nil, fmt.Errorf("%s: round %d: %w", c.Name, round, err)
-		}
-	}
-	return l.trajectories, nil
+		return err
+	})
 }
 
 // gives reports whether the number u that a chain has drawn gives the action a

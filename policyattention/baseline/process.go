@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -119,6 +120,12 @@ func OrthogonalMatrix(rows, cols int, rng *rand.Rand) *mat.Dense {
 		return mat.DenseCopyOf(normal.T())
 	}
 	return normal
+}
+
+// Identity returns the matrix with n ones on its diagonal, and what more stands there.
+func Identity(n int, more ...float64) *mat.Dense {
+	list := append(slices.Repeat([]float64{1}, n), more...)
+	return mat.DenseCopyOf(mat.NewDiagDense(len(list), list))
 }
 
 // Finite reports the first number of a prompt that is not finite.

@@ -65,7 +65,7 @@ func (r Recipe) Process(i int) (*Process, *mat.Dense, error) {
 	rng := seed.New(r.Seed, "mrp", "process", i)
 	features := UniformMatrix(r.States, r.D, rng)
 	if r.OneHot {
-		features = mat.DenseCopyOf(mat.NewDiagDense(r.D, slices.Repeat([]float64{1}, r.D)))
+		features = Identity(r.D)
 	}
 	p, err := Boyan(r.States, r.Gamma, rng)
 	return p, features, err

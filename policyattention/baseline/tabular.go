@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 )
@@ -190,4 +191,26 @@ func (p *planner) plan(next, reward *mat.Dense) (*mat.Dense, error) {
 		pi.Set(s, a, 1)
 	}
 	return pi, nil
+}
+
+// greedy is the actor that takes the action of the greatest value, uniformly among ties.
+var greedy = control.RuleActor(pmd.RewardOnly)
+
+// fullEvaluation is the critic that solves for Q^π of the policy returned.
+var fullEvaluation = control.CriticFunc(func(c control.Context) (*mat.Dense, error) { return c.MDP.PolicyValue(c.Pi) })
+
+// ValueIteration backs up by the optimality operator and returns the greedy policy.
+func ValueIteration() control.Loop {
+	return control.Loop{Actor: greedy, Critic: control.CriticFunc(func(c control.Context) (*mat.Dense, error) {
+		return c.MDP.OptimalityBackup(c.Q), nil
+	})}
+}
+
+// PolicyIteration is Howard's: the greedy policy of Q^π.
+func PolicyIteration() control.Loop { return control.Loop{Actor: greedy, Critic: fullEvaluation} }
+
+// NaturalPolicyGradient is the softmax natural policy gradient with full evaluation
+// (Agarwal et al., JMLR 22, 2021): policy mirror descent with Q^π.
+func NaturalPolicyGradient(eta float64) control.Loop {
+	return control.Loop{Actor: control.RuleActor(pmd.PMD), Critic: fullEvaluation, Eta: eta}
 }

@@ -14,11 +14,14 @@ package nb
 import (
 	"errors"
 	"fmt"
+	"html"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"strings"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
 // Must returns the value of a call that went well. It takes the call's error as a list, so
@@ -77,4 +80,25 @@ func lacks(errs ...error) bool {
 	}
 	Say("These runs are not in %s: %v", Stored(), err)
 	return true
+}
+
+// What a solved and an unsolved exercise shows first.
+const (
+	solved   = "✓ solved"
+	unsolved = "✗ not yet"
+)
+
+// Check says whether an exercise is solved, and if not, what is missing: the error of a
+// check of package exercise. An exercise that is not solved does not fail its cell, so
+// that the cells below it run.
+func Check(err error) {
+	text, colour := solved, "#00684a"
+	if err != nil {
+		text, colour = fmt.Sprintf("%s: %v", unsolved, err), "#a33c00"
+	}
+	bundle{
+		protocol.MIMETextHTML: fmt.Sprintf(`<p style="font-weight:bold;color:%s">%s</p>`, colour,
+			html.EscapeString(text)),
+		protocol.MIMETextPlain: text,
+	}.show("")
 }

@@ -44,41 +44,40 @@ var Method = method.Method{
 	},
 }
 
+// recipes are those but for cpu-source-X.
+var recipes = map[string]struct {
+	of           func(seed uint64, states int) Config
+	tuned, short bool
+}{
+	"full": {of: Paper}, "full-tuned": {of: Paper, tuned: true}, "full-short": {of: Paper, short: true},
+	"first": {of: FirstAttempt},
+	"cpu":   {of: CPU}, "cpu-tuned": {of: CPU, tuned: true}, "cpu-tuned-short": {of: CPU, tuned: true, short: true},
+}
+
 // recipe returns the configuration of a recipe, given the tuned step sizes of the
 // source.
 func recipe(name string, seed uint64, states int, tuned baseline.StepSizes) (c Config, err error) {
-	base, short := strings.CutSuffix(name, "-short")
-	base, withTuned := strings.CutSuffix(base, "-tuned")
-	rate, withRate := strings.CutPrefix(base, sourcePrefix)
-	switch {
-	case name == "full" || name == "full-short" || name == "full-tuned":
-		c = Paper(seed, states)
-	case name == "first":
-		c = FirstAttempt(seed, states)
-	case name == "cpu" || name == "cpu-tuned" || name == "cpu-tuned-short" || withRate && base == name:
+	if rate, ok := strings.CutPrefix(name, "cpu-source-"); ok {
 		c = CPU(seed, states)
-	default:
+		c.Source.Alpha, err = strconv.ParseFloat(rate, 64)
+		if err != nil || !(c.Source.Alpha > 0 && c.Source.Alpha <= math.MaxFloat64) {
+			err = fmt.Errorf("recipe %q of Algorithm Distillation: the source's rate is %q, want a number above 0", name,
+				rate)
+		}
+		return c, err
+	}
+	r, ok := recipes[name]
+	if !ok {
 		return c, fmt.Errorf("no recipe %q of Algorithm Distillation", name)
 	}
-	if withTuned {
+	if c = r.of(seed, states); r.tuned {
 		c.Source = tuned
 	}
-	if withRate {
-		if c.Source.Alpha, err = strconv.ParseFloat(rate, 64); err != nil {
-			return c, fmt.Errorf("recipe %q of Algorithm Distillation: %w", name, err)
-		}
-		if !(c.Source.Alpha > 0 && c.Source.Alpha <= math.MaxFloat64) {
-			return c, fmt.Errorf("recipe %q of Algorithm Distillation: the source's rate is %v, want one above 0",
-				name, c.Source.Alpha)
-		}
-	}
-	if short {
+	if r.short {
 		c = c.ShortContext()
 	}
 	return c, nil
 }
-
-const sourcePrefix = "cpu-source-"
 
 // deployment has the step sizes of its source.
 type deployment struct{ method.InContext[Config] }
@@ -113,13 +112,13 @@ func (c Config) Seconds() float64 {
 //	source        with the paper's rate
 //	source-tuned  with the tuned one
 var Source = method.Method{
-	Name: sourceName, Label: "Actor–critic", Untrained: true,
+	Name: "actor-critic", Label: "Actor–critic", Untrained: true,
 	Deploy: func(s method.Setting) (method.Deployment, error) {
 		d := &SourceDeployment{}
 		switch s.Recipe {
-		case sourcePapers:
+		case "source":
 			d.ActorCritic.Steps = Paper(0, s.States).Source
-		case sourceTuned:
+		case "source-tuned":
 			d.ActorCritic.Steps = s.Tuned["source"]
 		default:
 			return nil, fmt.Errorf("no recipe %q of actor–critic", s.Recipe)
@@ -128,12 +127,6 @@ var Source = method.Method{
 		return d, nil
 	},
 }
-
-const (
-	sourceName   = "actor-critic"
-	sourcePapers = "source"
-	sourceTuned  = "source-tuned"
-)
 
 // SourceDeployment deploys the source algorithm.
 type SourceDeployment struct {

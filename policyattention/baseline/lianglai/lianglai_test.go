@@ -84,10 +84,8 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 	// and that the active parts are all that matters.
 	loss := func() float64 {
 		sum := 0.0
-		query := make([]float64, p.width)
 		for i := range b.windows {
-			copy(query[p.theta.from:], b.query.RawRowView(i))
-			dTheta, dW := p.Increment(block.Attend(p.Context(b.windows[i], b.pi[i]), query))
+			dTheta, dW := b.increment(block, i)
 			for j, x := range append(dTheta[:len(dTheta):len(dTheta)], dW...) {
 				e := x - b.target.At(i, j)
 				sum += e * e

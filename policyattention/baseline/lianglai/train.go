@@ -2,16 +2,20 @@ package lianglai
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/safetensors"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/train"
 )
 
 // Config is the recipe that trains a block to imitate the analytic
@@ -233,6 +237,13 @@ func (b *batch) draw(rng *rand.Rand, problems []mdp.Problem, gamma, scale float6
 	}
 }
 
+// increment returns what a block makes of window i.
+func (b *batch) increment(block *Block, i int) (dTheta, dW []float64) {
+	query := make([]float64, b.prompt.width)
+	copy(query[b.prompt.theta.from:], b.query.RawRowView(i))
+	return b.prompt.Increment(block.Attend(b.prompt.Context(b.windows[i], b.pi[i]), query))
+}
+
 // mix sets every row of out to C_i u_i, where u_i is a row of u and C_i =
 // (1/n) Σ z zᵀ over the context columns z of window i. It makes use of the
 // zeros in z.
@@ -376,4 +387,47 @@ func (m *moment) solve(x *mat.Dense, y mat.Matrix, damping float64) error {
 		return errors.New("second moments are not positive definite")
 	}
 	return chol.SolveTo(x, y)
+}
+
+// write stores a trained block with its recipe: "P" and "V" [d, d] and "loss"
+// [Steps], all float64, and the recipe as JSON under "config".
+func (t Config) write(path string, trained *Trained) error {
+	block := func(name string, m *mat.Dense) safetensors.Tensor {
+		rows, cols := m.Dims()
+		return safetensors.Tensor{Name: name, Shape: []int{rows, cols}, Data: m.RawMatrix().Data}
+	}
+	f := &safetensors.File{Metadata: map[string]string{"config": string(train.JSON(t))}, Tensors: []safetensors.Tensor{
+		block("P", trained.Block.P), block("V", trained.Block.V),
+		{Name: "loss", Shape: []int{len(trained.Loss)}, Data: trained.Loss},
+	}}
+	return safetensors.WriteFile(path, f)
+}
+
+// read reads what write stored. It returns an error on tensors of other shapes or with numbers
+// that are not finite.
+func read(path string) (t Config, trained *Trained, err error) {
+	f, err := safetensors.ReadFile(path)
+	if err != nil {
+		return t, nil, fmt.Errorf("lianglai: %w", err)
+	}
+	if err = json.Unmarshal([]byte(f.Metadata["config"]), &t); err == nil {
+		err = t.Validate()
+	}
+	if err != nil {
+		return t, nil, fmt.Errorf("lianglai: %s states no recipe: %w", path, err)
+	}
+	d, parts := NewActorCriticPrompt(t.States, t.Actions).width, [3][]float64{}
+	for i, name := range []string{"P", "V", "loss"} {
+		size := []int{d * d, d * d, t.Steps}[i]
+		parts[i], _, err = safetensors.Get[float64](f, name)
+		norm := floats.Norm(parts[i], math.Inf(1))
+		if err == nil && (len(parts[i]) != size || math.IsInf(norm, 1) || floats.HasNaN(parts[i])) {
+			err = fmt.Errorf("%d numbers, want %d that are finite", len(parts[i]), size)
+		}
+		if err != nil {
+			return t, nil, fmt.Errorf("lianglai: tensor %q: %w (in %s)", name, err, path)
+		}
+	}
+	block := &Block{P: mat.NewDense(d, d, parts[0]), V: mat.NewDense(d, d, parts[1])}
+	return t, &Trained{Block: block, Loss: parts[2]}, nil
 }

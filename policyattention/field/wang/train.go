@@ -86,7 +86,7 @@ func (n Network) layer(a Attention, scale float64, z, p, q *Node) *Node {
 func (n Network) Weights(params []float64) *Layer {
 	r := 2*n.D + 1
 	p, q := mat.NewDense(r, r, params[:r*r]), mat.NewDense(r, r, params[r*r:2*r*r])
-	return &Layer{n.Attention, n.scale(), []Head{{P: p, Q: q, Mix: diagonal(n.N, 0)}}}
+	return &Layer{n.Attention, n.scale(), []Head{{P: p, Q: q, Mix: baseline.Identity(n.N, 0)}}}
 }
 
 // quantities are what is measured of trained weights, with the published number, read off the figures of the public

@@ -100,7 +100,7 @@ func (s Spec) validate() error {
 // preconditioner returns C [d, d].
 func (s Spec) preconditioner() *mat.Dense {
 	if s.C == nil {
-		return diagonal(s.D)
+		return baseline.Identity(s.D)
 	}
 	return s.C
 }
@@ -146,7 +146,7 @@ func (s Spec) Layer() (*Layer, error) {
 	extra, _ := s.form()
 	rows := 2*s.D + 1 + extra
 	// P copies the last row, which carries the errors, onto itself.
-	head := Head{P: mat.NewDense(rows, rows, nil), Q: s.query(rows), Mix: diagonal(s.N, 0)}
+	head := Head{P: mat.NewDense(rows, rows, nil), Q: s.query(rows), Mix: baseline.Identity(s.N, 0)}
 	head.P.Set(rows-1, rows-1, 1)
 	layer := &Layer{Linear, s.Alpha / float64(s.N), []Head{head}}
 	switch s.Algorithm {
@@ -171,12 +171,6 @@ func (s Spec) Layer() (*Layer, error) {
 		layer.Heads = []Head{{rewards, head.Q, means}, head}
 	}
 	return layer, nil
-}
-
-// diagonal returns diag(1, …, 1, rest…) with n ones.
-func diagonal(n int, rest ...float64) *mat.Dense {
-	list := append(slices.Repeat([]float64{1}, n), rest...)
-	return mat.DenseCopyOf(mat.NewDiagDense(len(list), list))
 }
 
 // query returns Q [rows, rows] with z_kᵀ Q z_i = (C g_k)ᵀ(γφ′_i − φ_i), the sensitivity of the error i to

@@ -86,11 +86,7 @@ func (s Spec) weights() *mat.Dense {
 	if s.W != nil {
 		return s.W
 	}
-	w := mat.NewDense(s.D, s.D, nil)
-	for i := range s.D {
-		w.Set(i, i, 1)
-	}
-	return w
+	return baseline.Identity(s.D)
 }
 
 // rows returns the numbers of the rows of the reward, of the state's value and of its successor's.
