@@ -46,12 +46,6 @@ func plain(m *mdp.MDP, q, pi *mat.Dense, sweeps int) *mat.Dense {
 	return q
 }
 
-func distance(x, y *mat.Dense) float64 {
-	var d mat.Dense
-	d.Sub(x, y)
-	return max(mat.Max(&d), -mat.Min(&d))
-}
-
 // TestRunner holds every number of a round against sums written out here, on
 // policies and tables at random. Both sides round sums of about ten terms of size
 // 10, and 400 sweeps at γ = .9 leave 10·.9⁴⁰⁰ = 5e-18 of a value.
@@ -79,9 +73,9 @@ func TestRunner(t *testing.T) {
 				t.Errorf("%s is %v, want %v", name, got, want)
 			}
 		}
-		e0 := distance(star, q0)
+		e0 := mdp.MaxAbsDiff(star, q0)
 		near("E_0", runner.E0, e0)
-		near("the gap", runner.Gap, distance(star, plain(m, q0, problem.Pi0, 400)))
+		near("the gap", runner.Gap, mdp.MaxAbsDiff(star, plain(m, q0, problem.Pi0, 400)))
 		var delta, defect []float64
 		for horizon := 1; horizon <= 3; horizon++ {
 			k := testkit.Must(runner.Step())(t)
@@ -111,8 +105,8 @@ func TestRunner(t *testing.T) {
 			near("ζ", k.Zeta, zeta)
 			near("the mean row-L1", k.RowL1, mean)
 			near("ḡ", k.Defect, lifted)
-			near("δ", k.Delta, distance(k.NextQ, plain(m, k.Q, k.NextPi, 1)))
-			near("the distance", k.Distance, distance(star, plain(m, k.Q, k.NextPi, 400)))
+			near("δ", k.Delta, mdp.MaxAbsDiff(k.NextQ, plain(m, k.Q, k.NextPi, 1)))
+			near("the distance", k.Distance, mdp.MaxAbsDiff(star, plain(m, k.Q, k.NextPi, 400)))
 
 			// Theorem 2 by the recursion of its proof: E_{T−1}, then (21).
 			e := e0

@@ -115,15 +115,7 @@ func (s *Solving) Values() (v []float64, q *mat.Dense, distance float64, err err
 	if q, err = s.Problem.MDP.PolicyValueFrom(s.Policy.Pi, s.Optimum.Q); err != nil {
 		return nil, nil, 0, err
 	}
-	v = make([]float64, s.Problem.MDP.States())
-	for i := range v {
-		for a, p := range s.Policy.Pi.RawRowView(i) {
-			if p > 0 {
-				v[i] += float64(p * q.At(i, a))
-			}
-		}
-	}
-	return v, q, mdp.MaxAbsDiff(s.Optimum.Q, q), nil
+	return s.Problem.MDP.StateValues(s.Policy.Pi, q), q, mdp.MaxAbsDiff(s.Optimum.Q, q), nil
 }
 
 // Lost returns in how many states no optimal action has any mass left, and in how many of

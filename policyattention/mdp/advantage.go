@@ -140,7 +140,7 @@ func (m *MDP) value(pi *mat.Dense, start []float64) ([]double, error) {
 		return nil, err
 	}
 	if start == nil || m.States() <= direct {
-		start = m.dots(pi, m.R) // r^π
+		start = m.StateValues(pi, m.R) // r^π
 		solve(start)
 	}
 	v, goal := doubles(start), 0x1p-98

@@ -22,7 +22,7 @@ import (
 func (m *MDP) EvaluationBackup(pi, q *mat.Dense) *mat.Dense {
 	m.mustFit("policy", pi)
 	m.mustFit("Q", q)
-	return m.backup(m.dots(pi, q))
+	return m.backup(m.StateValues(pi, q))
 }
 
 // OptimalityBackup returns the Bellman optimality backup [S, A] of equation (3),
@@ -72,7 +72,7 @@ func (m *MDP) PolicyValueFrom(pi, q *mat.Dense) (*mat.Dense, error) {
 	}
 	var start []float64
 	if q != nil {
-		start = m.dots(pi, q)
+		start = m.StateValues(pi, q)
 	}
 	v, err := m.value(pi, start)
 	if err != nil {
@@ -103,8 +103,8 @@ func MaxAbsDiff(x, y *mat.Dense) float64 {
 	return top
 }
 
-// dots returns ⟨π(s,·), x(s,·)⟩ for each state s, over the actions that exist.
-func (m *MDP) dots(pi, x *mat.Dense) []float64 {
+// StateValues returns ⟨π(·|s), x(s,·)⟩ for each state [S], over the actions that exist: V^π where x is Q^π.
+func (m *MDP) StateValues(pi, x *mat.Dense) []float64 {
 	v := make([]float64, m.States())
 	for s := range v {
 		weights, row := pi.RawRowView(s), x.RawRowView(s)

@@ -39,12 +39,6 @@ func NewProblem(gamma float64, p, r, pi0 *mat.Dense) (Problem, error) {
 	if err != nil {
 		return Problem{}, err
 	}
-	return m.Problem(pi0)
-}
-
-// Problem returns the problem of m and a copy of the initial policy pi0 [S, A], which is
-// checked; a nil pi0 stands for the uniform policy.
-func (m *MDP) Problem(pi0 *mat.Dense) (Problem, error) {
 	if pi0 == nil {
 		pi0 = m.Uniform()
 	}

@@ -347,18 +347,3 @@ func (m *MDP) warnOfPenalty() {
 func (m *MDP) warn(format string, values ...any) {
 	m.Warnings = append(m.Warnings, fmt.Sprintf(format, values...))
 }
-
-// checkDistribution reports in what row is not a probability distribution.
-func checkDistribution(row []float64) error {
-	sum := 0.0
-	for i, v := range row {
-		if math.IsNaN(v) || v < 0 || math.IsInf(v, 1) {
-			return fmt.Errorf("has entry %d equal to %v, want a probability", i, v)
-		}
-		sum += v
-	}
-	if off := math.Abs(sum - 1); off > Tolerance {
-		return fmt.Errorf("sums to %.12g, want 1 within %g", sum, Tolerance)
-	}
-	return nil
-}

@@ -141,8 +141,15 @@ func hard(rng *rand.Rand) Model {
 	for i := range rows {
 		rows[i] = scale()
 	}
-	shape, masked := rng.IntN(6), rng.IntN(3) == 0
+	shape, masked, twice := rng.IntN(6), rng.IntN(3) == 0, a > 1 && rng.IntN(3) == 0
 	for i := range s * a {
+		if twice && i%a == a-1 { // an action that is there already
+			states, p := m.P.Row(i - i%a)
+			m.P.State, m.P.P = append(m.P.State, states...), append(m.P.P, p...)
+			m.P.EndRow()
+			m.R.Set(i/a, i%a, m.R.At(i/a, 0))
+			continue
+		}
 		row := make([]float64, s)
 		switch shape {
 		case 0:
@@ -183,24 +190,6 @@ func hard(rng *rand.Rand) Model {
 			r = math.Inf(-1)
 		}
 		m.R.Set(i/a, i%a, r)
-	}
-	if a > 1 && rng.IntN(3) == 0 { // an action twice
-		for i := range s {
-			m.R.Set(i, a-1, m.R.At(i, 0))
-		}
-		p := Transitions{}
-		for i := range s * a {
-			from := i
-			if i%a == a-1 {
-				from = i - i%a
-			}
-			states, row := m.P.Row(from)
-			for k := range states {
-				p.Add(int(states[k]), row[k])
-			}
-			p.EndRow()
-		}
-		m.P = p
 	}
 	return m
 }

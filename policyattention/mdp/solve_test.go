@@ -285,7 +285,7 @@ func TestShortfall(t *testing.T) {
 		stay := mat.NewDense(3, 3, []float64{1, 0, 0, 1, 0, 0, 1, 0, 0})
 		// V* = (1 + .5·2)/(1 − .25) = 8/3 and 2 + 4/3; staying is worth 0 and 2: 8/3 and 4/3 are lost,
 		// and V* has a range of 2/3 over states 0 and 1.
-		x := m.Shortfall(o, m.dots(stay, testkit.Must(m.PolicyValue(stay))(t)))
+		x := m.Shortfall(o, m.StateValues(stay, testkit.Must(m.PolicyValue(stay))(t)))
 		if x.State != 0 || math.Abs(x.Relative()-4) > 1e-12 {
 			t.Errorf("penalty %v: %+v", penalty, x)
 		}
@@ -300,7 +300,7 @@ func TestShortfall(t *testing.T) {
 	started := *scattered(t, 6, 2, 1, .9)
 	started.Start = []float64{1, 0, 0, 0, 0, 0}
 	o := testkit.Must(started.Optimal())(t)
-	v := started.dots(started.Uniform(), testkit.Must(started.PolicyValue(started.Uniform()))(t))
+	v := started.StateValues(started.Uniform(), testkit.Must(started.PolicyValue(started.Uniform()))(t))
 	seen := started.reachable(func(int, int) bool { return true })
 	if x := started.Shortfall(o, v); !seen[x.State] || !strings.Contains(x.Over, "from the start") {
 		t.Errorf("%+v, reachable %v", x, seen)

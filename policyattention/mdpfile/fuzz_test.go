@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"icrl/internal/testkit"
 	"icrl/policyattention/mdp"
 )
@@ -29,11 +31,7 @@ func fuzz(f *testing.F, name string, seeds ...string) {
 		for s := range m.States() {
 			for a := range m.Actions() {
 				if _, p := m.Successors(s, a); m.Exists(s, a) {
-					sum := 0.0
-					for _, x := range p {
-						sum += x
-					}
-					if sum < 1-mdp.Tolerance || sum > 1+mdp.Tolerance {
+					if sum := floats.Sum(p); sum < 1-mdp.Tolerance || sum > 1+mdp.Tolerance {
 						t.Fatalf("P(·|s=%d,a=%d) sums to %v", s, a, sum)
 					}
 				}

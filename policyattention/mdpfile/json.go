@@ -181,25 +181,24 @@ func (j *scanner) choices(d *draft, s string) error {
 type scanner struct{ *jsontext.Decoder }
 
 // quoted writes them as strings.
-func quoted(data []byte) []byte {
-	var out []byte
+func quoted(data []byte) (out []byte) {
+	inside := false // a string
 	for len(data) > 0 {
-		outside, rest, more := bytes.Cut(data, []byte(`"`))
-		for _, word := range []string{"Infinity", "NaN"} {
-			outside = bytes.ReplaceAll(outside, []byte(word), []byte(`"`+word+`"`))
-		}
-		out = append(out, bytes.ReplaceAll(outside, []byte(`-"`), []byte(`"-`))...)
-		if data = rest; !more {
-			break
-		}
-		end := 0 // of the string
-		for ; end < len(data) && data[end] != '"'; end++ {
-			if data[end] == '\\' {
-				end++
+		n := 1
+		switch data[0] {
+		case '"':
+			inside = !inside
+		case '\\':
+			n = min(2, len(data))
+		case '-', 'I', 'N':
+			for _, word := range []string{"-Infinity", "Infinity", "NaN"} {
+				if !inside && bytes.HasPrefix(data, []byte(word)) {
+					out, data = strconv.AppendQuote(out, word), data[len(word):]
+					n = 0
+				}
 			}
 		}
-		end = min(end+1, len(data))
-		out, data = append(append(out, '"'), data[:end]...), data[end:]
+		out, data = append(out, data[:n]...), data[n:]
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -94,65 +95,51 @@ func unpack(data []byte) ([]byte, error) {
 	return content, nil
 }
 
-// format is a way to write problems: the end of a file's name, and what reads its content.
-type format struct {
-	ext  string
-	read func(d *draft, name string, data []byte, open opener) error
+// formats are the ends of names of the files that Read knows, and what reads their content.
+var formats = map[string]func(d *draft, name string, data []byte, open opener) error{
+	".json": readJSON, ".npz": readNPZ, ".csv": readCSV, ".tsv": readCSV,
+	".mdp": readCassandra, ".pomdp": readCassandra, ".tra": readPRISM,
 }
 
-// formats are those that Read knows.
-var formats = []format{
-	{".json", readJSON}, {".npz", readNPZ}, {".csv", readCSV}, {".tsv", readCSV},
-	{".mdp", readCassandra}, {".pomdp", readCassandra}, {".tra", readPRISM},
-}
-
-func decode(name string, data []byte, o Options, open opener) (mdp.Problem, error) {
-	problem, err := func() (mdp.Problem, error) {
-		data, err := unpack(data)
+func decode(name string, data []byte, o Options, open opener) (p mdp.Problem, err error) {
+	defer func() {
 		if err != nil {
-			return mdp.Problem{}, err
+			p, err = mdp.Problem{}, fmt.Errorf("mdpfile: %s: %w", name, err)
 		}
-		f, err := formatOf(name, data)
-		if err != nil {
-			return mdp.Problem{}, err
-		}
-		if f.ext != ".npz" && !utf8.Valid(data) {
-			return mdp.Problem{}, errors.New("its text is not UTF-8; save it as such")
-		}
-		d := newDraft(len(data))
-		if err := f.read(d, name, data, open); err != nil {
-			return mdp.Problem{}, err
-		}
-		return d.build(o)
 	}()
-	if err != nil {
-		return mdp.Problem{}, fmt.Errorf("mdpfile: %s: %w", name, err)
+	if data, err = unpack(data); err != nil {
+		return p, err
 	}
-	return problem, nil
+	ext := extension(name, data)
+	read, ok := formats[ext]
+	switch {
+	case slices.Contains([]string{".srew", ".trew", ".rew", ".lab", ".sta"}, ext):
+		return p, errors.New("rewards, labels and states of PRISM are read beside its .tra file; name that one")
+	case !ok:
+		return p, fmt.Errorf("unknown file type %q, want .json, .npz, .csv, .mdp, .pomdp (Cassandra) or .tra "+
+			"(PRISM), each perhaps with .gz behind", ext)
+	case ext != ".npz" && !utf8.Valid(data):
+		return p, errors.New("its text is not UTF-8; save it as such")
+	}
+	d := newDraft(len(data))
+	if err := read(d, name, data, open); err != nil {
+		return p, err
+	}
+	return d.build(o)
 }
 
-// formatOf goes by the content where it is unmistakable, and else by the name.
-func formatOf(name string, data []byte) (format, error) {
+// extension goes by the content where it is unmistakable, and else by the name.
+func extension(name string, data []byte) string {
 	ext := strings.ToLower(filepath.Ext(trimGzip(name)))
 	switch start := bytes.TrimLeft(data[:min(len(data), 1<<10)], " \t\r\n\ufeff"); {
 	case bytes.HasPrefix(data, []byte("PK")):
-		ext = ".npz"
+		return ".npz"
 	case bytes.HasPrefix(start, []byte("{")) && ext != ".csv":
-		ext = ".json"
+		return ".json"
 	case ext == "":
-		ext = extOf(start)
+		return extOf(start)
 	}
-	for _, f := range formats {
-		if f.ext == ext {
-			return f, nil
-		}
-	}
-	switch ext {
-	case ".srew", ".trew", ".rew", ".lab", ".sta":
-		return format{}, errors.New("rewards, labels and states of PRISM are read beside its .tra file; name that one")
-	}
-	return format{}, fmt.Errorf("unknown file type %q, want .json, .npz, .csv, .mdp, .pomdp (Cassandra) or .tra "+
-		"(PRISM), each perhaps with .gz behind", ext)
+	return ext
 }
 
 // extOf tells a table with commas from a file of Cassandra's by the first line that is no comment.

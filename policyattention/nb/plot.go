@@ -75,8 +75,6 @@ func Figure(f *report.Figure, errs ...error) {
 	}
 }
 
-func showFigure(f *report.Figure, id string) { picture{Must(f.PNG()), f.Alt()}.show(id) }
-
 // Screen is a place in a cell's output whose contents can be replaced while the cell runs.
 type Screen struct{ id string }
 

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"icrl/policyattention/report"
+
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
@@ -38,26 +40,20 @@ func (b bundle) described(alt, id string) {
 	gonbui.Sync()
 }
 
-// picture is a figure, a PNG, with a text for those who cannot see it.
-type picture struct {
-	png []byte
-	alt string
-}
-
-// show shows the figure, and its text as a paragraph that takes no room, since JupyterLab
-// does not give images the text that belongs to them.
-func (p picture) show(id string) {
+// showFigure shows a figure as a PNG, and a text for those who cannot see it as a paragraph that takes no room, since
+// JupyterLab does not give images the text that belongs to them.
+func showFigure(f *report.Figure, id string) {
 	bundle{
-		protocol.MIMEImagePNG:  Must(small(p.png)),
+		protocol.MIMEImagePNG:  Must(small(Must(f.PNG()))),
 		protocol.MIMETextPlain: "[figure]",
-	}.described(p.alt, id)
+	}.described(f.Alt(), id)
 	if id != "" {
 		id += "-text"
 	}
 	bundle{
 		protocol.MIMETextHTML: `<p style="position:absolute;width:1px;height:1px;overflow:hidden;` +
-			`clip-path:inset(50%)">Figure: ` + html.EscapeString(p.alt) + "</p>",
-		protocol.MIMETextPlain: p.alt,
+			`clip-path:inset(50%)">Figure: ` + html.EscapeString(f.Alt()) + "</p>",
+		protocol.MIMETextPlain: f.Alt(),
 	}.show(id)
 }
 

@@ -149,16 +149,16 @@ func (m *effective) offset(theta []float64) []float64 {
 
 func (m *effective) distance(theta []float64) float64 { return floats.Norm(m.offset(theta), 2) }
 
-// curvature returns the constants of the convergence claim on the ball of a radius around ϑ*: a lower bound p₀ of
-// action probabilities, the constant p₀λ of strong monotonicity with λ the least eigenvalue of E[ΦᵀΦ],
-// equation (31), and L = λ_max(E[ΦᵀΦ])/2, which no eigenvalue of G exceeds as H ≤ 1/2. Gradient flow and steps
+// curvature returns the constants of the convergence claim on the ball of a radius around ϑ*: the constant p₀λ of
+// strong monotonicity, equation (31), with p₀ a lower bound of action probabilities and λ the least eigenvalue of
+// E[ΦᵀΦ], and L = λ_max(E[ΦᵀΦ])/2, which no eigenvalue of G exceeds as H ≤ 1/2. Gradient flow and steps
 // of at most 1/L never leave the ball.
-func (m *effective) curvature(t *testing.T, radius float64) (p0, monotone, smooth float64) {
+func (m *effective) curvature(t *testing.T, radius float64) (monotone, smooth float64) {
 	_, values := m.moment(t, func(i int) mat.Matrix {
 		rows, _ := m.features[i].Dims()
 		return mat.NewDiagDense(rows, slices.Repeat([]float64{1}, rows))
 	})
-	p0 = 1
+	p0 := 1.
 	for i, phi := range m.features { // on the ball a logit moves by at most ‖φ_a‖·radius from its value at ϑ*
 		longest := 0.0
 		for a := range phi.RawMatrix().Rows {
@@ -166,12 +166,11 @@ func (m *effective) curvature(t *testing.T, radius float64) (p0, monotone, smoot
 		}
 		p0 = min(p0, floats.Min(m.policy(i, m.target))*math.Exp(-2*longest*radius))
 	}
-	return p0, p0 * values[0], values[len(values)-1] / 2
+	return p0 * values[0], values[len(values)-1] / 2
 }
 
 // TestGradientOfRisk holds (30) against central differences of the risk (error of order 1e-9 for gonum's step), and
-// (31) on the ball with what it is made of: every probability is at least p₀, and vᵀH(q)v, the variance of a
-// centred v under q, at least min q·‖v‖².
+// (31) on the ball.
 func TestGradientOfRisk(t *testing.T) {
 	rng, models := seed.New(15), []*effective{onPMD(t)}
 	for i := range 5 {
@@ -179,7 +178,7 @@ func TestGradientOfRisk(t *testing.T) {
 	}
 	for _, m := range models {
 		const radius = .5
-		p0, monotone, _ := m.curvature(t, radius)
+		monotone, _ := m.curvature(t, radius)
 		for range 50 {
 			theta := m.within(rng, radius)
 			got := m.gradient(t, theta)
@@ -190,17 +189,6 @@ func TestGradientOfRisk(t *testing.T) {
 			inner, d := floats.Dot(got, m.offset(theta)), m.distance(theta)
 			if inner < monotone*d*d {
 				t.Errorf("(ϑ−ϑ*)ᵀ∇R = %v, below p₀λ‖ϑ−ϑ*‖² = %v", inner, monotone*d*d)
-			}
-			for i, phi := range m.features {
-				q, v := m.policy(i, theta), new(mat.VecDense)
-				v.MulVec(phi, mat.NewVecDense(len(theta), m.offset(theta)))
-				mean, variance := floats.Dot(q, v.RawVector().Data), 0.0
-				for a, p := range q {
-					variance += p * (v.AtVec(a) - mean) * (v.AtVec(a) - mean)
-				}
-				if least := floats.Min(q); least < p0 || variance < least*mat.Dot(v, v)-1e-12 { // rounding
-					t.Errorf("row %d: least probability %v, p₀ %v; variance %v", i, least, p0, variance)
-				}
 			}
 		}
 	}
@@ -217,7 +205,7 @@ func TestFlowOfRisk(t *testing.T) {
 			m = atRandom(rng, 9, 1+trial)
 		}
 		theta := m.within(rng, 1)
-		_, monotone, smooth := m.curvature(t, m.distance(theta))
+		monotone, smooth := m.curvature(t, m.distance(theta))
 		step, start := 1/(16*smooth), m.distance(theta)
 		for i := range 800 {
 			if bound := math.Exp(-monotone*float64(i)*step) * start; m.distance(theta) > bound*(1+1e-9) {
@@ -227,7 +215,7 @@ func TestFlowOfRisk(t *testing.T) {
 		}
 	}
 	m, theta, distances := onPMD(t), []float64{1.2, .8, .3}, []float64{}
-	_, monotone, smooth := m.curvature(t, m.distance(theta))
+	monotone, smooth := m.curvature(t, m.distance(theta))
 	step := 1 / smooth
 	for i := range 2001 {
 		distances = append(distances, m.distance(theta))

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"icrl/internal/testkit"
 	"icrl/policyattention/mdp"
@@ -118,7 +120,7 @@ func TestHugeValues(t *testing.T) {
 func TestRulesMinimize(t *testing.T) {
 	rng := seed.New(2, "rules")
 	objective := map[Rule]func(p, pi, q []float64, eta float64) float64{
-		PMD: func(p, pi, q []float64, eta float64) float64 { return KL(p, pi) - eta*inner(p, q) },
+		PMD: func(p, pi, q []float64, eta float64) float64 { return KL(p, pi) - eta*floats.Dot(p, q) },
 		AdditiveProjected: func(p, pi, q []float64, eta float64) float64 {
 			d := 0.0
 			for a := range p {
@@ -127,8 +129,8 @@ func TestRulesMinimize(t *testing.T) {
 			return d
 		},
 		Identity:   func(p, pi, _ []float64, _ float64) float64 { return KL(p, pi) },
-		Boltzmann:  func(p, _, q []float64, eta float64) float64 { return -entropy(p) - eta*inner(p, q) },
-		RewardOnly: func(p, _, q []float64, _ float64) float64 { return -inner(p, q) },
+		Boltzmann:  func(p, _, q []float64, eta float64) float64 { return -stat.Entropy(p) - eta*floats.Dot(p, q) },
+		RewardOnly: func(p, _, q []float64, _ float64) float64 { return -floats.Dot(p, q) },
 	}
 	for _, rule := range Rules {
 		for range 50 {
@@ -158,24 +160,6 @@ func TestRulesMinimize(t *testing.T) {
 	if _, err := Rule("no-such").Update(mdp.RandomPolicy(rng, 1, 2), randomTable(rng, 1, 2, 1), 1); err == nil {
 		t.Error("an unknown rule was applied")
 	}
-}
-
-func inner(p, q []float64) float64 {
-	sum := 0.0
-	for a := range p {
-		sum += p[a] * q[a]
-	}
-	return sum
-}
-
-func entropy(p []float64) float64 {
-	sum := 0.0
-	for _, w := range p {
-		if w > 0 {
-			sum -= w * math.Log(w)
-		}
-	}
-	return sum
 }
 
 // TestStepsAddUp takes two steps for one of the summed values, PMD(PMD(π,Q),Q') =

@@ -81,16 +81,14 @@ func TestHistoriesAreThoseOfALearner(t *testing.T) {
 	ps := testkit.Must(mdp.Random.Draw(root, c.States, c.Actions, c.Histories))(t)
 	early, late := 0., 0.
 	for i, h := range histories {
-		if len(h.action) != c.Length || len(h.Previous) != c.Length || len(h.Reward) != c.Length ||
-			len(h.State) != c.Length {
+		if len(h.Previous) != c.Length+1 || len(h.Reward) != c.Length+1 || len(h.State) != c.Length+1 {
 			t.Fatalf("history %d has another length", i)
 		}
 		if h.Previous[0] != baseline.None || h.Reward[0] != 0 {
 			t.Errorf("history %d begins with action %d, reward %v", i, h.Previous[0], h.Reward[0])
 		}
 		for k := 1; k < c.Length; k++ {
-			if h.Previous[k] != h.action[k-1] ||
-				h.Reward[k] != float32(ps[i].MDP.R.At(int(h.State[k-1]), int(h.action[k-1]))) {
+			if h.Reward[k] != float32(ps[i].MDP.R.At(int(h.State[k-1]), int(h.Previous[k]))) {
 				t.Fatalf("history %d: token %d does not tell of step %d", i, k, k-1)
 			}
 			if k <= c.Length/4 {
@@ -265,7 +263,7 @@ func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 		for k := from; k < from+c.Context; k++ {
 			prefix := baseline.History{Previous: h.Previous[from : k+1], Reward: h.Reward[from : k+1],
 				State: h.State[from : k+1]}
-			want -= math.Log(full(t, c, params, prefix, c.Context)[h.action[k]]) / float64(c.Batch*c.Context)
+			want -= math.Log(full(t, c, params, prefix, c.Context)[h.Previous[k+1]]) / float64(c.Batch*c.Context)
 		}
 	}
 	if got := float64(tensors.ToScalar[float32](out)); math.Abs(got-want) > 1e-5 { // float32

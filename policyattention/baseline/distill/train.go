@@ -16,21 +16,15 @@ import (
 	"icrl/policyattention/train"
 )
 
-// history is what a source has seen, with the action taken at each token.
-type history struct {
-	baseline.History
-	action []int32 // a_t
-}
-
-// histories runs the source algorithm. History i is a function of the seed and
-// i alone.
-func (c Config) histories() ([]history, error) {
+// histories runs the source algorithm for Length steps, so that each history has a token more. History i is a function
+// of the seed and i alone.
+func (c Config) histories() ([]baseline.History, error) {
 	root := seed.New(c.Seed, "distill", "mdps").Uint64() // a digest: no evaluation root
 	problems, err := mdp.Random.Draw(root, c.States, c.Actions, c.Histories)
 	if err != nil {
 		return nil, err
 	}
-	histories := make([]history, c.Histories)
+	histories := make([]baseline.History, c.Histories)
 	return histories, numeric.Parallel(len(problems), func(i int) (err error) {
 		if histories[i], err = c.history(problems[i].MDP, i); err != nil {
 			err = fmt.Errorf("distill: history %d: %w", i, err)
@@ -39,7 +33,7 @@ func (c Config) histories() ([]history, error) {
 	})
 }
 
-func (c Config) history(m *mdp.MDP, i int) (h history, err error) {
+func (c Config) history(m *mdp.MDP, i int) (h baseline.History, err error) {
 	learner, err := baseline.NewActorCritic(m.Uniform())
 	if err != nil {
 		return h, err
@@ -51,15 +45,12 @@ func (c Config) history(m *mdp.MDP, i int) (h history, err error) {
 		pi := learner.Policy()
 		chain.Walk(pi, window)
 		for k := range window {
-			h.action = append(h.action, int32(window[k].Action))
 			h.See(&window[k], window[k].Next)
 		}
 		if err := learner.Step(learner.Increment(window, pi, m.Gamma, c.Source)); err != nil {
 			return h, err
 		}
 	}
-	// The last token has no action.
-	h.Previous, h.Reward, h.State = h.Previous[:c.Length], h.Reward[:c.Length], h.State[:c.Length]
 	return h, nil
 }
 
@@ -95,23 +86,25 @@ func (c Config) start() []float32 {
 	return params
 }
 
-// data is all histories on end, [Histories·Length, 1] each.
+// data is all histories on end, [Histories·Length, 1] each: tokens, and the action at each, which the next one has.
 func (c Config) data() ([]*tensors.Tensor, error) {
 	histories, err := c.histories()
 	if err != nil {
 		return nil, err
 	}
-	var all history
+	var all baseline.History
+	var action []int32
 	for _, h := range histories {
-		all.Previous, all.Reward = append(all.Previous, h.Previous...), append(all.Reward, h.Reward...)
-		all.State, all.action = append(all.State, h.State...), append(all.action, h.action...)
+		all.Previous = append(all.Previous, h.Previous[:c.Length]...)
+		all.Reward, all.State = append(all.Reward, h.Reward[:c.Length]...), append(all.State, h.State[:c.Length]...)
+		action = append(action, h.Previous[1:]...)
 	}
 	n := c.Histories * c.Length
 	return []*tensors.Tensor{
 		tensors.FromFlatDataAndDimensions(all.Previous, n, 1),
 		tensors.FromFlatDataAndDimensions(all.Reward, n, 1),
 		tensors.FromFlatDataAndDimensions(all.State, n, 1),
-		tensors.FromFlatDataAndDimensions(all.action, n, 1),
+		tensors.FromFlatDataAndDimensions(action, n, 1),
 	}, nil
 }
 
