@@ -194,9 +194,8 @@ func TestGolden(t *testing.T) {
 // to the bit.
 func TestMissingActions(t *testing.T) {
 	none := math.Inf(-1)
-	m := testkit.Must(mdp.New(.5, mat.NewDense(6, 2, []float64{.5, .5, 0, 1, 1, 0, 1, 0, 0, 0, 0, 1}),
-		mat.NewDense(2, 3, []float64{1, -.5, .25, .5, none, -1})))(t)
-	problem := testkit.Must(m.Problem(nil))(t)
+	problem := testkit.Must(mdp.NewProblem(.5, mat.NewDense(6, 2, []float64{.5, .5, 0, 1, 1, 0, 1, 0, 0, 0, 0, 1}),
+		mat.NewDense(2, 3, []float64{1, -.5, .25, .5, none, -1}), nil))(t)
 	d := testkit.Must(New(Caps{States: 2, Actions: 3, Gamma: .5, RMax: 1, EtaMax: 3, Rounds: 10, Routing: 1e-9,
 		Alpha: .05, Packets: 3}))(t)
 	exact := testkit.Must(control.ExactPMD(3).Run([]mdp.Problem{problem}, 10))(t)
@@ -217,7 +216,7 @@ func TestMissingActions(t *testing.T) {
 				t.Errorf("round %d: exact PMD is %v away", i, off)
 			}
 		}
-		call, err := d.TraceCritic(problem.Pi0, exact[0].Q[0], source.Packets(m, problem.Pi0, 3, 0, 0))
+		call, err := d.TraceCritic(problem.Pi0, exact[0].Q[0], source.Packets(problem.MDP, problem.Pi0, 3, 0, 0))
 		if err != nil || len(call.Results) != 5 {
 			t.Errorf("%s: %d results of a traced call, %v", name, len(call.Results), err)
 		}
