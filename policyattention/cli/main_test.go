@@ -242,14 +242,10 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-func open(t *testing.T, artifacts, preset string) *experiment.Store {
-	t.Helper()
-	return testkit.Must(testkit.Must(paper.FindPreset(preset))(t).Open(artifacts, "go"))(t)
-}
-
 // Units are named by how they begin, by block, or in full.
 func TestUnits(t *testing.T) {
-	all := testkit.Must(open(t, t.TempDir(), "paper").Units())(t)
+	store := testkit.Must(testkit.Must(paper.FindPreset("paper"))(t).Open(t.TempDir(), "go"))(t)
+	all := testkit.Must(store.Units())(t)
 	for name, want := range map[string]int{"benchmark/policyattention-S8": 3, "mechanism": 19,
 		"benchmark/policyattention-learned-critic-S8-18101": 1} {
 		if found := testkit.Must(named(all, "evaluation or block", "paper", []string{name}))(t); len(found) != want {

@@ -35,7 +35,6 @@ type cluster struct {
 	nodes          map[string]*exec.Cmd
 	preset         string // a file of JSON
 	binary, shared string // the command, and the artifacts that all nodes share
-	began          time.Time
 }
 
 // start starts the cluster and ends it with the test.
@@ -155,18 +154,6 @@ func (c *cluster) wait(what string, limit time.Duration, done func() bool) {
 	}
 }
 
-// submit submits the grid.
-func (c *cluster) submit() {
-	c.began = time.Now()
-	c.t.Log(strings.TrimSpace(c.must("../../scripts/slurm/submit.sh", "--preset", c.preset, "--artifacts", c.shared,
-		"--binary", c.binary, "--", "--mem=0")))
-}
-
-// ended waits for the end of all jobs.
-func (c *cluster) ended() {
-	c.wait("all jobs have ended", 15*time.Minute, func() bool { return c.must("squeue", "--noheader") == "" })
-}
-
 // run runs the command on the grid's artifacts.
 func (c *cluster) run(args ...string) string {
 	return c.must(c.binary, append([]string{"--artifacts", c.shared, "--preset", c.preset}, args...)...)
@@ -174,7 +161,7 @@ func (c *cluster) run(args ...string) string {
 
 // path is one below the folder of the preset.
 func (c *cluster) path(below string) string {
-	return filepath.Join(c.shared, strings.TrimSuffix(filepath.Base(c.preset), ".json"), below)
+	return filepath.Join(c.shared, "sweep", below)
 }
 
 func (c *cluster) folders(pattern string) []string {
@@ -187,27 +174,12 @@ func (c *cluster) log(name string) string {
 	return string(text)
 }
 
-func (c *cluster) since() string {
-	return fmt.Sprintf("%.1f s after submission", time.Since(c.began).Seconds())
-}
-
 // A sweep is a file of JSON: two settings of two numbers each, with two seeds. It runs as arrays on
 // two nodes. While the first task trains, its node dies; Slurm finds out, queues the task again, and it is
 // done elsewhere. Another training run cannot succeed: it and its evaluation are reported, and are made
 // when the cause is gone. The results are, byte for byte, those of a run on this machine without Slurm.
 func TestSweep(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "sweep.json")
-	row := `{"block": "try", "method": "policyattention", "sizes": [4], "runs": 2, ` +
-		`"recipe": "plain,mdps=4,examples=32,batch=8,hidden=16,width=%d,layers=%d"}`
-	rows := []string{`{"block": "try", "method": "exact-pmd", "sizes": [4]}`}
-	for _, width := range []int{16, 32} {
-		for _, layers := range []int{1, 2} {
-			rows = append(rows, fmt.Sprintf(row, width, layers))
-		}
-	}
-	text := `{"name": "sweep", "steps": 2000, "problems": 4, "rows": [` + strings.Join(rows, ", ") + "]}"
-	testkit.Check(t, os.WriteFile(file, []byte(text), 0o644))
-	c := start(t, file)
+	c := start(t, testkit.Must(filepath.Abs("testdata/sweep.json"))(t))
 	if n := len(regexp.MustCompile(`(?m)^\d+ `).FindAllString(c.run("plan"), -1)); n != 17 {
 		t.Fatalf("%d tasks, want 8 training runs, their evaluations and exact PMD's", n)
 	}
@@ -223,7 +195,8 @@ func TestSweep(t *testing.T) {
 	testkit.Check(t, os.MkdirAll(broken, 0o755))
 	testkit.Check(t, os.WriteFile(filepath.Join(broken, "state.safetensors"), []byte("no state"), 0o644))
 
-	c.submit()
+	c.must("../../scripts/slurm/submit.sh", "--preset", c.preset, "--artifacts", c.shared, "--binary", c.binary, "--",
+		"--mem=0")
 	c.killInTask0(t)
 	reports := c.folders(".work/slurm/report-*.log")
 	if len(reports) != 1 {
@@ -248,7 +221,6 @@ func TestSweep(t *testing.T) {
 	if len(want) < 12 || !maps.Equal(got, want) {
 		t.Errorf("by Slurm %v, locally %v", got, want)
 	}
-	t.Logf("%s: %d files have the bytes of a run without Slurm", c.since(), len(want))
 }
 
 // killInTask0 kills the node that trains the first task, and sees the task end elsewhere.
@@ -264,21 +236,18 @@ func (c *cluster) killInTask0(t *testing.T) {
 	if len(c.folders("train/"+run)) > 0 {
 		t.Fatal("task 0 was done before its node died")
 	}
-	t.Logf("%s: killed node %s in the middle of task 0", c.since(), node)
 	c.wait("task 0 is queued again", 2*time.Minute, func() bool {
 		return strings.Contains(c.must("squeue", "--noheader", "--array", "--states=PENDING", "--format=%F_%K %r"),
 			"1_0 BeginTime")
 	})
-	t.Logf("%s: Slurm has found out and queued task 0 again", c.since())
 	if len(c.folders("train/"+run)) > 0 {
 		t.Fatal("task 0 was done without its job")
 	}
 	c.must("scontrol", "update", "JobId=1_0", "StartTime=now") // instead of Slurm's two minutes of patience
 	c.wait("task 0 is done", 5*time.Minute, func() bool { return len(c.folders("train/"+run)) > 0 })
 	c.startNode(node) // helps with the rest
-	c.ended()
-	t.Logf("%s: all jobs have ended; log of task 0:\n%s", c.since(), c.log("1_0.log"))
+	c.wait("all jobs have ended", 15*time.Minute, func() bool { return c.must("squeue", "--noheader") == "" })
 	if text := c.log("1_0.log"); !strings.Contains(text, "attempt 2") || !strings.Contains(text, ": done") {
-		t.Error("the second attempt did not do task 0")
+		t.Errorf("the second attempt did not do task 0: %s", text)
 	}
 }

@@ -283,7 +283,12 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 			return nil, errors.New("the block asks an actor, and the method has none")
 		}
 		u.Weights, u.Sample = actor.Weights(), min(inputs, f.Problems)
-		return p.rules(f, actor, b.Kind == oneStepAt), nil
+		fit := p.Protocol.Fit
+		c := Rules{p.inputs(f), actor, p.Protocol.SuppliedEta, fit.Lo, fit.Hi, fit.By}
+		if b.Kind == oneStepAt { // η as deployed, not as in training
+			c.EtaMin, c.EtaMax, c.Supplied = p.Protocol.Eta, p.Protocol.Eta, []float64{p.Protocol.Eta}
+		}
+		return c, nil
 	case oneBackup:
 		if critic == nil {
 			return nil, errors.New("the block asks a critic, and the method has none")

@@ -84,21 +84,6 @@ func (s *Store) failure(u Unit) (*Failure, error) {
 	return f, err
 }
 
-// fail keeps why the result of a task could not be made.
-func (s *Store) fail(u Unit, failure error) error {
-	f := Failure{Task: u.Path(), Error: failure.Error()}
-	f.Host, _ = os.Hostname() // for the record only
-	return WriteJSON(s.failureFile(u), f)
-}
-
-// forgive forgets the failure of a task, if there was one.
-func (s *Store) forgive(u Unit) error {
-	if err := os.Remove(s.failureFile(u)); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
 // passing are the troubles of a machine or a network file system that a later
 // attempt, perhaps elsewhere, does not meet again.
 var passing = []error{

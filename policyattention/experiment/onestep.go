@@ -66,17 +66,6 @@ type Rules struct {
 	FitBy    float64      `json:"fit_by"`
 }
 
-// rules compares an actor with the fixed rules, on the same inputs for every recipe: with η as in
-// training, or as deployed.
-func (p Preset) rules(f Fixtures, actor method.Actor, deployed bool) Rules {
-	fit := p.Protocol.Fit
-	c := Rules{p.inputs(f), actor, p.Protocol.SuppliedEta, fit.Lo, fit.Hi, fit.By}
-	if deployed {
-		c.EtaMin, c.EtaMax, c.Supplied = p.Protocol.Eta, p.Protocol.Eta, []float64{p.Protocol.Eta}
-	}
-	return c
-}
-
 func (c Rules) compute(s *Store, key rows.Key, at []int32, _ *Result) (*Result, error) {
 	actor, err := c.Actor.Actor(s.Models)
 	if err != nil {

@@ -94,11 +94,16 @@ func (s *Store) Run(ctx context.Context, u Unit) (made bool, err error) {
 	}
 	switch {
 	case err == nil:
-		return true, s.forgive(u)
+		if err = os.Remove(s.failureFile(u)); errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+		return true, err
 	case Passing(err), errors.Is(err, backend.ErrNoPlugin): // another machine may have it
 		return false, err
 	}
-	return false, errors.Join(err, s.fail(u, err))
+	f := Failure{Task: u.Path(), Error: err.Error()}
+	f.Host, _ = os.Hostname() // for the record only
+	return false, errors.Join(err, WriteJSON(s.failureFile(u), f))
 }
 
 func (s *Store) attempt(ctx context.Context, u Unit) error {

@@ -198,7 +198,11 @@ func (s *Store) verifyTask(ctx context.Context, v *Verification, u Unit, whole b
 	}
 	want := u.record()
 	want.Weights, want.Notes, want.Produced, want.Cost, want.merged = r.Weights, r.Notes, r.Produced, r.Cost, r.merged
-	if r.Config = compact(r.Config); !reflect.DeepEqual(r, want) {
+	var config bytes.Buffer // without white space
+	if json.Compact(&config, r.Config) == nil {
+		r.Config = config.Bytes()
+	}
+	if !reflect.DeepEqual(r, want) {
 		v.add(u.Path(), 0, "its record is not of its configuration")
 	}
 	if u.Training != nil {
@@ -229,15 +233,6 @@ func (s *Store) verifyTraining(v *Verification, u Unit, r Record, losses []rows.
 	if err := checkLosses(u.Training, losses); err != nil {
 		v.add(u.Path(), 0, "%v", err)
 	}
-}
-
-// compact returns JSON without white space.
-func compact(text json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	if json.Compact(&b, text) != nil {
-		return text
-	}
-	return b.Bytes()
 }
 
 func (s *Store) verifyUnit(ctx context.Context, v *Verification, u Unit, r Record, stored *Result, whole bool) error {

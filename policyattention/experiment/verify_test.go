@@ -147,18 +147,19 @@ type corruption struct {
 	want   string // what must be named
 }
 
+// edited changes the rows of a file.
+func edited[R any](file string, change func([]R) []R) func(*testing.T, string) {
+	return func(t *testing.T, root string) { edit(t, filepath.Join(root, file), change) }
+}
+
 // row edits one row of a file.
 func row[R any](file string, at int, change func(*R)) func(*testing.T, string) {
-	return func(t *testing.T, root string) {
-		edit(t, filepath.Join(root, file), func(all []R) []R { change(&all[(at+len(all))%len(all)]); return all })
-	}
+	return edited(file, func(all []R) []R { change(&all[(at+len(all))%len(all)]); return all })
 }
 
 // without drops rows of a file.
 func without[R any](file string, drop func(R) bool) func(*testing.T, string) {
-	return func(t *testing.T, root string) {
-		edit(t, filepath.Join(root, file), func(all []R) []R { return slices.DeleteFunc(all, drop) })
-	}
+	return edited(file, func(all []R) []R { return slices.DeleteFunc(all, drop) })
 }
 
 // text changes a file's text.
@@ -183,19 +184,16 @@ func columns[R any](file, want string) (all []corruption) {
 		if f.Anonymous {
 			continue
 		}
-		all = append(all, corruption{file + " " + f.Name, true, func(t *testing.T, root string) {
-			edit(t, filepath.Join(root, file), func(rows []R) []R {
-				for i := range rows {
-					v := reflect.ValueOf(&rows[i]).Elem().FieldByIndex(f.Index)
-					if v.Kind() != reflect.Float64 || v.Float() == v.Float() {
-						spoil(v)
-						return rows
-					}
+		all = append(all, corruption{file + " " + f.Name, true, edited(file, func(rows []R) []R {
+			for i := range rows { // of which some is no NaN, or nothing is found
+				v := reflect.ValueOf(&rows[i]).Elem().FieldByIndex(f.Index)
+				if v.Kind() != reflect.Float64 || v.Float() == v.Float() {
+					spoil(v)
+					break
 				}
-				t.Fatal("all of it is NaN")
-				return nil
-			})
-		}, want})
+			}
+			return rows
+		}), want})
 	}
 	return all
 }
@@ -237,7 +235,10 @@ var corruptions = slices.Concat(
 		{"the last problem's loss", true, row(benchmark, -1, func(r *rows.Round) { r.Loss *= 1.001 }),
 			"the stored policy has"},
 		{"a loss that is none", true, row(benchmark, 3, func(r *rows.Round) { r.Loss = math.NaN() }), "Loss is NaN"},
-		{"two policies swapped", true, swapped, "the stored policy has loss"},
+		{"two policies swapped", true, edited(benchmarkPolicies, func(p []rows.Policy) []rows.Policy {
+			p[0].Policy, p[2].Policy = p[2].Policy, p[0].Policy
+			return p
+		}), "the stored policy has loss"},
 		{"no distribution", true, row(benchmarkPolicies, 1, func(p *rows.Policy) { p.Policy[0] += .1 }),
 			"the stored policy"},
 		{"another shape", true, row(benchmarkPolicies, 1, func(p *rows.Policy) { p.Policy = p.Policy[:6] }),
@@ -248,10 +249,10 @@ var corruptions = slices.Concat(
 		{"rows of a run missing", true, without(benchmark, func(r rows.Round) bool { return learned(r.Key) }),
 			"policyattention-S4-14100"},
 		{"a problem missing", true, without(benchmark, func(r rows.Round) bool {
-			return r.Problem == 5 &&
-				learned(r.Key)
+			return r.Problem == 5 && learned(r.Key)
 		}), "rows on each of"},
-		{"a row too many", true, again, "rows on each of"},
+		{"a row too many", true, edited(benchmark, func(r []rows.Round) []rows.Round { return append(r, r[len(r)-1]) }),
+			"rows on each of"},
 		{"a record of other rounds", true, text("runs.json", `"rounds": 40`, `"rounds": 41`),
 			"not of its configuration"},
 		{"a record of another seed", true, text("runs.json", `"root": 34100`, `"root": 34101`),
@@ -267,11 +268,9 @@ var corruptions = slices.Concat(
 			"no task of preset little"},
 		{"a record of another method", true, text("runs.json", `"method": "exact-pmd"`, `"method": "exact"`),
 			"not of its configuration"},
-		{"losses of a training that is not there", true, func(t *testing.T, root string) {
-			edit(t, root+"/losses.parquet", func(l []rows.Loss) []rows.Loss {
-				return append(l, rows.Loss{Training: "x", Step: 1})
-			})
-		}, "which no record names"},
+		{"losses of a training that is not there", true, edited("losses.parquet", func(l []rows.Loss) []rows.Loss {
+			return append(l, rows.Loss{Training: "x", Step: 1})
+		}), "which no record names"},
 		{"an edited weight", true, weightEdited, "not that of the training run's record"},
 		{"weights of another seed", true, weightsSwapped, "configuration"},
 		{"an edited action", true, row("choices/qualification.parquet", 0,
@@ -282,9 +281,8 @@ var corruptions = slices.Concat(
 			"loss 1 is NaN"},
 		{"a step of a training loss", true, row("losses.parquet", 0, func(l *rows.Loss) { l.Step++ }), "loss 2 is"},
 		{"another training's loss", true, row("losses.parquet", 0, func(l *rows.Loss) { l.Training += "x" }), "loss"},
-		{"a training loss missing", true, func(t *testing.T, root string) {
-			edit(t, root+"/losses.parquet", func(l []rows.Loss) []rows.Loss { return l[1:] })
-		}, "loss"},
+		{"a training loss missing", true, edited("losses.parquet", func(l []rows.Loss) []rows.Loss { return l[1:] }),
+			"loss"},
 		{"a file beside", false, write("rows/extra.parquet", ""), "does not list it"},
 		{"a training not planned", true, write("train/proximal-plain-S4-1-000000000000/x", ""),
 			"no configuration of preset little"},
@@ -292,20 +290,9 @@ var corruptions = slices.Concat(
 		{"digests that are none", false, write("SHA256SUMS", "none\n"), "no digest and name"},
 	})
 
-func swapped(t *testing.T, root string) {
-	edit(t, root+"/"+benchmarkPolicies, func(p []rows.Policy) []rows.Policy {
-		p[0].Policy, p[2].Policy = p[2].Policy, p[0].Policy
-		return p
-	})
-}
-
 func truncated(t *testing.T, root string) {
 	text := testkit.Must(os.ReadFile(root + "/" + benchmark))(t)
 	testkit.Check(t, os.WriteFile(root+"/"+benchmark, text[:len(text)/2], 0o644))
-}
-
-func again(t *testing.T, root string) {
-	edit(t, root+"/"+benchmark, func(r []rows.Round) []rows.Round { return append(r, r[len(r)-1]) })
 }
 
 func otherDigest(t *testing.T, root string) {

@@ -2,7 +2,6 @@ package results
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,16 +28,18 @@ type run struct {
 	}
 }
 
-// list reads runs.json or trainings.json.
-func (s *Store) list(name string) (all []run, err error) {
-	text, err := os.ReadFile(filepath.Join(s.Folder, name))
-	if err == nil {
-		err = json.Unmarshal(text, &all)
+// lists reads runs.json and trainings.json.
+func (s *Store) lists() (runs, trainings []run, err error) {
+	for name, list := range map[string]*[]run{"runs.json": &runs, "trainings.json": &trainings} {
+		text, failed := os.ReadFile(filepath.Join(s.Folder, name))
+		if failed == nil {
+			failed = json.Unmarshal(text, list)
+		}
+		if failed != nil {
+			err = fmt.Errorf("results: %s: %w", name, failed)
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("results: %s: %w", name, err)
-	}
-	return all, nil
+	return runs, trainings, err
 }
 
 // parameters counts the numbers in the weights of a training.
@@ -67,9 +68,8 @@ func (s *Store) parameters(training run) (n int, err error) {
 func (s *Store) table4() (t Table) {
 	t.Columns = []string{"method", "training signal", "online access a round", "training data",
 		"paper: parameters; cost", "parameters", "CPU-h"}
-	runs, err := s.list("runs.json")
-	trainings, errT := s.list("trainings.json")
-	if t.err = errors.Join(err, errT); t.err != nil {
+	runs, trainings, err := s.lists()
+	if t.err = err; err != nil {
 		return t
 	}
 	for _, x := range fields(table4)[1:] {
@@ -106,9 +106,8 @@ func labelled(method, recipe string) string {
 
 func (s *Store) costs() (t Table) {
 	t.Columns = []string{"what", "runs", "CPU-h", "longest: CPU-h", "made on"}
-	runs, err := s.list("runs.json")
-	trainings, errT := s.list("trainings.json")
-	if t.err = errors.Join(err, errT); t.err != nil {
+	runs, trainings, err := s.lists()
+	if t.err = err; err != nil {
 		return t
 	}
 	type sum struct {

@@ -15,12 +15,8 @@ import (
 
 func (s *Store) mechanism() Table {
 	quantity := func(block string, of Column, name string) Table {
-		q := s.Block(block).Of(of).By(Method, S).Mean().Beside(ThePaper).WithInterval()
-		for i, l := range q.lines {
-			q.lines[i].entries = slices.Insert(l.entries, 2, any(name))
-		}
-		q.Columns = slices.Insert(q.Columns, 2, "rule")
-		return q
+		return s.Block(block).Of(of).By(Method, S).with("rule", func(line) any { return name }).Mean().
+			Beside(ThePaper).WithInterval()
 	}
 	return s.Block("mechanism").Of("row_l1").By(Method, S, "rule").Mean().Beside(ThePaper).WithInterval().
 		Then(quantity("mechanism-steps", "fitted_eta", "fitted η, mean")).
