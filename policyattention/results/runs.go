@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,23 +45,15 @@ func (s *Store) lists() (runs, trainings []run, err error) {
 
 // parameters counts the numbers in the weights of a training.
 func (s *Store) parameters(training run) (n int, err error) {
-	folder := training.Name
-	if len(training.Hash) >= 12 {
-		folder += "-" + training.Hash[:12]
-	}
+	folder := fmt.Sprintf("%s-%.12s", training.Name, training.Hash)
 	f, err := safetensors.ReadFile(filepath.Join(s.Folder, "train", folder, "weights.safetensors"))
 	if err != nil {
 		return 0, fmt.Errorf("results: %w", err)
 	}
 	for _, t := range f.Tensors {
-		if t.Name == "loss" { // of the training
-			continue
+		if t.Name != "loss" { // of the training
+			n += reflect.ValueOf(t.Data).Len()
 		}
-		size := 1
-		for _, d := range t.Shape {
-			size *= d
-		}
-		n += size
 	}
 	return n, nil
 }
@@ -128,7 +121,7 @@ func (s *Store) costs() (t Table) {
 		}
 	}
 	for _, r := range trainings {
-		add("training "+family(r.Name), r)
+		add("training "+ofOne.ReplaceAllString(r.Name, ""), r)
 	}
 	for _, r := range runs {
 		if r.Cost.CPU > 0 {
@@ -142,7 +135,5 @@ func (s *Store) costs() (t Table) {
 	return t
 }
 
+// ofOne is what of a training's name is its seed and the step size of a source.
 var ofOne = regexp.MustCompile(`-source\d+|-\d+$`)
-
-// family is a training's name without its seed and without the step size of a source.
-func family(name string) string { return ofOne.ReplaceAllString(name, "") }

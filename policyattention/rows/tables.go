@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -95,18 +94,17 @@ func (t Tables) Write(folder, block string) error {
 
 // ReadBlock reads the tables of a block in a folder; where there is no file there are no rows.
 func ReadBlock(folder, block string) (t Tables, err error) {
-	failed := map[string]error{} // nil for files that were read
+	found := map[string]error{} // by file: nil where a table has its columns
 	for i, x := range t.all() {
 		path := path(folder, block, i)
-		before, tried := failed[path]
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || tried && before == nil {
+		if before, tried := found[path]; tried && !errors.Is(before, errColumns) {
 			continue
 		}
-		if err := read(path, x); err == nil || before == nil || errors.Is(before, errColumns) {
-			failed[path] = err
+		if err := read(path, x); !errors.Is(err, fs.ErrNotExist) {
+			found[path] = err
 		}
 	}
-	for _, err := range failed {
+	for _, err := range found {
 		if err != nil {
 			return Tables{}, err
 		}
