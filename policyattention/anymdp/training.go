@@ -163,7 +163,7 @@ func relative(network train.Outputs, tokens *Node) *Node {
 	b, a := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
 	// A state of empty tokens alone: all write what one would by itself.
 	empty := Const(tokens.Graph(), [][][]float32{slices.Repeat([][]float32{{0, 0, 0, 1}}, a)})
-	outputs := network.Tail(Concatenate([]*Node{tokens, empty}, 0), a)
+	outputs := network(Concatenate([]*Node{tokens, empty}, 0), a)
 	return Sub(Slice(outputs, AxisRange(0, b)), Slice(outputs, AxisElem(b), AxisElem(0)))
 }
 

@@ -89,10 +89,13 @@ func size(layout []transformer.Tensor) (n int) {
 type Transformer struct {
 	Network transformer.Config
 	Start   func() []float32 // the initial parameters [Network.Size]
-	// Objective builds the scalar to minimize, see Trainable.Loss, from outputs of one call
-	// of the network's Vectors or Tail.
+	// Objective builds the scalar to minimize, see Trainable.Loss, from the outputs of one call of the network.
 	Objective func(network Outputs, data, batch []*Node) *Node
 }
+
+// Outputs is what an objective is given of a network: its outputs [B, k, Outputs] for the last k of tokens
+// [B, T, Features], see [fused.Network.Tail].
+type Outputs = func(tokens *Node, k int) *Node
 
 // Layout implements Trainable.
 func (t Transformer) Layout() []transformer.Tensor { return t.Network.Layout() }
@@ -102,14 +105,14 @@ func (t Transformer) Init() []float32 { return t.Start() }
 
 // Loss implements Trainable.
 func (t Transformer) Loss(params *Node, data, batch []*Node) *Node {
-	return t.Objective(fused.Bind(t.Network, params), data, batch)
+	return t.Objective(fused.Bind(t.Network, params).Tail, data, batch)
 }
 
 // gradient builds the loss of a batch and its gradient [Size]: a Transformer's own, others' by GoMLX.
 func (j Job) gradient(params *Node, data, batch []*Node) (loss, gradient *Node) {
 	if t, ok := j.Model.(Transformer); ok {
 		network := fused.Bind(t.Network, params)
-		loss = t.Objective(network, data, batch)
+		loss = t.Objective(network.Tail, data, batch)
 		return loss, network.Gradient(loss)
 	}
 	loss = j.Model.Loss(params, data, batch)

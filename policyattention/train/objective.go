@@ -7,11 +7,11 @@ import . "github.com/gomlx/gomlx/core/graph"
 func (c Config) loss(network Outputs, parts []*Node) *Node {
 	if c.Objective == Critic { // the mean squared error of the last tokens' outputs to the exact backup
 		exact := parts[1]
-		values := Squeeze(network.Tail(parts[0], exact.Shape().Dimensions[1]), -1)
+		values := Squeeze(network(parts[0], exact.Shape().Dimensions[1]), -1)
 		return ReduceAllMean(Square(Sub(values, exact)))
 	}
 	prior, gain := parts[1], parts[2]
-	logits := Reshape(network.Vectors(parts[0]), prior.Shape().Dimensions...)
+	logits := Reshape(network(parts[0], parts[0].Shape().Dimensions[1]), prior.Shape().Dimensions...)
 	if c.Recipe.Readout == PriorReadout {
 		logits = Add(logits, prior)
 	}

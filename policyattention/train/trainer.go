@@ -10,12 +10,6 @@ import (
 	"icrl/policyattention/transformer/engine"
 )
 
-// Outputs is what an objective asks of a network: see [fused.Network].
-type Outputs interface {
-	Vectors(tokens *Node) *Node
-	Tail(tokens *Node, k int) *Node
-}
-
 // trainer makes the steps of a Transformer by package engine. GoMLX's pure-Go backend makes the tokens of examples, and
 // the slopes of the loss in what the network has made of them. It panics where the graph of the objective does.
 type trainer struct {
@@ -37,13 +31,15 @@ func newTrainer(b compute.Backend, of Transformer, batches Fixed, data []*tensor
 	if t.data, err = onDevice(b, data); err != nil {
 		return nil, err
 	}
-	t.tokens, err = NewExec(b, func(in []*Node) *Node {
-		network := &given{outputs: of.Network.Outputs}
-		of.Objective(network, in[1:], in[:1])
-		if t.k == 0 { // the first graph is built before there are several threads
-			t.k = network.k
-		}
-		return network.tokens
+	t.tokens, err = NewExec(b, func(in []*Node) (asked *Node) {
+		of.Objective(func(tokens *Node, k int) *Node {
+			if asked = tokens; t.k == 0 { // the first graph is built before there are several threads
+				t.k = k
+			}
+			batch := tokens.Shape().Dimensions[0]
+			return Zeros(tokens.Graph(), shapes.Make(tokens.DType(), batch, k, of.Network.Outputs))
+		}, in[1:], in[:1])
+		return asked
 	})
 	if err != nil {
 		return nil, err
@@ -51,28 +47,10 @@ func newTrainer(b compute.Backend, of Transformer, batches Fixed, data []*tensor
 	one := t.ask(t.tokens, []int32{0})[0].Shape().Dimensions
 	t.one = one[0] * one[1]
 	t.slopes, err = NewExec(b, func(in []*Node) (value, slopes *Node) {
-		value = of.Objective(&given{answer: in[0]}, in[2:], in[1:2])
+		value = of.Objective(func(*Node, int) *Node { return in[0] }, in[2:], in[1:2])
 		return value, Gradient(value, in[0])[0]
 	})
 	return t, err
-}
-
-// given is a network that answers what it is given, or zeros, and remembers what it was asked.
-type given struct {
-	tokens, answer *Node
-	k, outputs     int
-}
-
-// Vectors implements Outputs.
-func (g *given) Vectors(tokens *Node) *Node { return g.Tail(tokens, tokens.Shape().Dimensions[1]) }
-
-// Tail implements Outputs.
-func (g *given) Tail(tokens *Node, k int) *Node {
-	g.tokens, g.k = tokens, k
-	if g.answer != nil {
-		return g.answer
-	}
-	return Zeros(tokens.Graph(), shapes.Make(tokens.DType(), tokens.Shape().Dimensions[0], k, g.outputs))
 }
 
 // ask calls a program on the inputs before the examples and the data.

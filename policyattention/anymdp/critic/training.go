@@ -126,7 +126,7 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 func loss(network train.Outputs, data, batch []*Node) *Node {
 	part := func(i int) *Node { return Gather(data[i], batch[0]) }
 	tokens, counts, targets, states, totals := part(0), part(1), part(2), part(3), part(4)
-	outputs := Squeeze(network.Tail(tokens, Slots), -1)
+	outputs := Squeeze(network(tokens, Slots), -1)
 	mass := Add(counts, Mul(states, Exp(MulScalar(Tanh(DivScalar(outputs, Most)), Most))))
 	p := Div(mass, ReduceAndKeep(mass, ReduceSum, -1))
 	distance := ReduceAndKeep(Square(Sub(p, targets)), ReduceSum, -1)

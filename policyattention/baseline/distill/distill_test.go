@@ -114,7 +114,7 @@ func full(t *testing.T, c Config, params []float32, h baseline.History, n int) [
 		position[i] = int32(i)
 	}
 	exec, err := NewExec(testkit.Backend(t), func(in []*Node) *Node {
-		return fused.Bind(c.Network(), in[0]).Vectors(c.tokens(in[1], in[2], in[3], in[4]))
+		return fused.Bind(c.Network(), in[0]).Tail(c.tokens(in[1], in[2], in[3], in[4]), n)
 	})
 	testkit.Check(t, err)
 	out, err := exec.Call1(params,
@@ -253,7 +253,7 @@ func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 	data := testkit.Must(c.data())(t)
 	start := c.batch(3)
 	exec, err := NewExec(testkit.Backend(t), func(in []*Node) *Node {
-		return c.loss(fused.Bind(c.Network(), in[0]), in[2:], in[1:2])
+		return c.loss(fused.Bind(c.Network(), in[0]).Tail, in[2:], in[1:2])
 	})
 	testkit.Check(t, err)
 	out := testkit.Must(exec.Call1(params, start, data[0], data[1], data[2], data[3]))(t)

@@ -130,7 +130,7 @@ func (c Config) loss(network train.Outputs, data, in []*Node) *Node {
 	position := Iota(start.Graph(), shapes.Make(dtypes.Int32, dims...), 1)
 	index := InsertAxes(Add(position, ExpandAndBroadcast(start, dims, []int{1})), -1)
 	part := func(i int) *Node { return Reshape(Gather(data[i], index), dims...) }
-	logits := network.Vectors(c.tokens(part(0), part(1), part(2), position))
+	logits := network(c.tokens(part(0), part(1), part(2), position), c.Context)
 	taken := OneHot(part(3), c.Actions, logits.DType())
 	return Neg(DivScalar(ReduceAllSum(Mul(taken, LogSoftmax(logits, -1))), float64(batch*c.Context)))
 }

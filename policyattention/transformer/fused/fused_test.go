@@ -40,8 +40,8 @@ func TestGraphsThatCannotBe(t *testing.T) {
 	weights := tensors.FromFlatDataAndDimensions(params, len(params))
 	x := tensors.FromFlatDataAndDimensions(tokens, 1, 2, tiny.Features)
 	for want, graph := range map[string]func(in []*Node) *Node{
-		"parameters have shape":    func(in []*Node) *Node { return Bind(tiny, in[1]).Vectors(in[1]) },
-		"tokens have shape":        func(in []*Node) *Node { return Bind(tiny, in[0]).Vectors(in[0]) },
+		"parameters have shape":    func(in []*Node) *Node { return Bind(tiny, in[1]).Tail(in[1], 2) },
+		"tokens have shape":        func(in []*Node) *Node { return Bind(tiny, in[0]).Tail(in[0], 2) },
 		"outputs of 3 of 2 tokens": func(in []*Node) *Node { return Bind(tiny, in[0]).Tail(in[1], 3) },
 		"Gradient needs a pass": func(in []*Node) *Node {
 			return Bind(tiny, in[0]).Gradient(ReduceAllSum(in[1]))

@@ -35,26 +35,15 @@ func Bind(c transformer.Config, params *Node) *Network {
 	return &Network{config: c, stored: transformer.Parameters(c, params)}
 }
 
-// Vectors maps tokens [B, T, Features] to the outputs [B, T, Outputs]. Those of
-// a token depend on that token and earlier ones only, or, if Unordered, on all.
-func (n *Network) Vectors(tokens *Node) *Node {
-	_, t := tokenDims(n.config, tokens)
-	return n.Tail(tokens, t)
-}
-
-// tokenDims returns B and T of tokens [B, T, Features].
-func tokenDims(c transformer.Config, x *Node) (b, t int) {
-	if x.Rank() != 3 || x.Shape().Dimensions[2] != c.Features {
-		exceptions.Panicf("fused: tokens have shape %s, want [B, T, %d]", x.Shape(), c.Features)
-	}
-	return x.Shape().Dimensions[0], x.Shape().Dimensions[1]
-}
-
 // Tail maps tokens [B, T, Features] to the outputs of the last k of them,
-// [B, k, Outputs]. The last block is not computed for the others.
+// [B, k, Outputs]. Those of a token depend on that token and earlier ones only, or, if Unordered, on all. The last
+// block is not computed for the others.
 func (n *Network) Tail(tokens *Node, k int) *Node {
 	c := n.config
-	b, t := tokenDims(c, tokens)
+	if tokens.Rank() != 3 || tokens.Shape().Dimensions[2] != c.Features {
+		exceptions.Panicf("fused: tokens have shape %s, want [B, T, %d]", tokens.Shape(), c.Features)
+	}
+	b, t := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
 	if k < 1 || k > t {
 		exceptions.Panicf("fused: outputs of %d of %d tokens are wanted", k, t)
 	}
