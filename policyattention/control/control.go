@@ -209,41 +209,45 @@ func (l Loop) check() error {
 // one a context, are copied and checked. Those of a LogActor have their logarithms. An error names the context's
 // problem.
 func Act(actor Actor, batch []Context) ([]pmd.Policy, error) {
-	var answers []pmd.Policy
-	var err error
-	if a, ok := actor.(LogActor); ok {
-		answers, err = a.ActLog(copies(batch))
-	} else {
-		var policies []*mat.Dense
-		policies, err = actor.Act(copies(batch))
+	answer := func(batch []Context) (answers []pmd.Policy, err error) {
+		if a, ok := actor.(LogActor); ok {
+			return a.ActLog(batch)
+		}
+		policies, err := actor.Act(batch)
 		for _, pi := range policies {
 			answers = append(answers, pmd.Policy{Pi: pi})
 		}
+		return answers, err
 	}
-	if err == nil {
-		err = checked(len(answers), batch, func(i, s, a int) error { return batch[i].checkPolicy(answers[i].Pi, s, a) })
-	}
-	if err != nil {
-		return nil, fmt.Errorf("actor: %w", err)
-	}
-	for i, p := range answers {
-		answers[i] = p.Clone()
-	}
-	return answers, nil
+	valid := func(c Context, p pmd.Policy, s, a int) error { return c.checkPolicy(p.Pi, s, a) }
+	return ask("actor", batch, answer, valid, pmd.Policy.Clone)
 }
 
 // Evaluate is the same for a critic's tables [S, A].
 func Evaluate(critic Critic, batch []Context) ([]*mat.Dense, error) {
-	values, err := critic.Evaluate(copies(batch))
-	if err == nil {
-		err = checked(len(values), batch, func(i, s, a int) error { return batch[i].checkTable(values[i], s, a) })
+	clone := func(q *mat.Dense) *mat.Dense { return mat.DenseCopyOf(q) }
+	return ask("critic", batch, critic.Evaluate, Context.checkTable, clone)
+}
+
+// ask returns clones of what a part of the loop answers to copies of contexts, and an error that names an answer which
+// it should not have returned.
+func ask[T any](part string, batch []Context, answer func([]Context) ([]T, error),
+	valid func(c Context, answer T, s, a int) error, clone func(T) T) ([]T, error) {
+	answers, err := answer(copies(batch))
+	if err == nil && len(answers) != len(batch) {
+		err = fmt.Errorf("returned %d tables for %d contexts", len(answers), len(batch))
+	}
+	own := make([]T, len(batch))
+	for i := 0; i < len(batch) && err == nil; i++ {
+		s, a := batch[i].Pi.Dims()
+		if err = valid(batch[i], answers[i], s, a); err != nil {
+			err = fmt.Errorf("problem %d: %w", batch[i].Problem, err)
+			break
+		}
+		own[i] = clone(answers[i])
 	}
 	if err != nil {
-		return nil, fmt.Errorf("critic: %w", err)
-	}
-	own := make([]*mat.Dense, len(values))
-	for i, q := range values {
-		own[i] = mat.DenseCopyOf(q)
+		return nil, fmt.Errorf("%s: %w", part, err)
 	}
 	return own, nil
 }
@@ -256,21 +260,6 @@ func copies(batch []Context) []Context {
 		own[i] = c
 	}
 	return own
-}
-
-// checked returns an error that names the table which a part of the loop should not have
-// returned.
-func checked(tables int, batch []Context, valid func(i, s, a int) error) error {
-	if tables != len(batch) {
-		return fmt.Errorf("returned %d tables for %d contexts", tables, len(batch))
-	}
-	for i, c := range batch {
-		s, a := c.Pi.Dims()
-		if err := valid(i, s, a); err != nil {
-			return fmt.Errorf("problem %d: %w", c.Problem, err)
-		}
-	}
-	return nil
 }
 
 // ActorFunc is an Actor that treats each context by itself: f returns π̂_{k+1}

@@ -243,35 +243,6 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
-// TestRepair has rows of P that printing or rounding changed.
-func TestRepair(t *testing.T) {
-	for _, c := range []struct {
-		row       []float64
-		normalize bool
-		warns     bool
-		err       string
-	}{
-		{row: []float64{1 + 5.55e-17, -5.55e-17}},
-		{row: []float64{.333333, .666666}, warns: true},
-		{row: []float64{.33333, .66666}, err: "print more digits, or ask for rows to be normalized"},
-		{row: []float64{.33333, .66666}, normalize: true, warns: true},
-		{row: []float64{.5, .25}, normalize: true, err: "sums to 0.75, want 1"},
-		{row: []float64{1, -1e-3}, normalize: true, err: "entry 1 equal to -0.001"},
-	} {
-		model := Model{Gamma: .9, R: mat.NewDense(2, 1, nil), Normalize: c.normalize}
-		for range 2 {
-			model.P.row(0, c.row[0], 1, c.row[1])
-		}
-		m, err := model.Build()
-		switch {
-		case (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err):
-			t.Errorf("%v: %v, want %q", c.row, err, c.err)
-		case err == nil && ((len(m.Warnings) == 1) != c.warns || math.Abs(mat.Sum(m.DenseP())-2) > 1e-15):
-			t.Errorf("%v: P = %v, warnings %q", c.row, m.DenseP().RawMatrix().Data, m.Warnings)
-		}
-	}
-}
-
 // TestShortfall holds the second loss of a policy that a penalty makes look good.
 func TestShortfall(t *testing.T) {
 	for _, penalty := range []float64{-1e3, -1e9} {

@@ -380,6 +380,13 @@ func TestNormalize(t *testing.T) {
 		"γ=0.9|0 0 1 -> 0:1|1 0 0 -> 0:0.3922 1:0.6078" {
 		t.Error(got)
 	}
+	for row, want := range map[string]string{"[0.5,0.25]": "sums to 0.75, want 1", "[1,-1e-3]": "entry 1 equal to -0.001"} {
+		content := `{"gamma":0.9,"P":[[` + row + `],[[0,1]]],"r":[[1],[0]]}`
+		if _, err := read("x.json", content, nil, Options{Normalize: true}); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", row, err, want)
+		}
+	}
 	if _, err := read("x.json", content, nil, Options{Gamma: gamma(math.NaN())}); err == nil ||
 		!strings.Contains(err.Error(), "gamma is NaN") {
 		t.Error(err)
