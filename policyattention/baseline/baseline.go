@@ -132,10 +132,8 @@ func (l *ActorCritic) Step(dTheta, dW []float64) error {
 	floats.Add(l.Theta.RawMatrix().Data, dTheta)
 	floats.Add(l.W, dW)
 	for _, x := range [][]float64{l.Theta.RawMatrix().Data, l.W} {
-		for i, v := range x {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("baseline: actor–critic diverged, a parameter (index %d) is %v", i, v)
-			}
+		if size := floats.Norm(x, math.Inf(1)); !(size <= math.MaxFloat64) {
+			return fmt.Errorf("baseline: actor–critic diverged, a parameter is of size %v", size)
 		}
 	}
 	return nil

@@ -188,15 +188,6 @@ func (m *MDP) depthFirst(pi *mat.Dense) []int32 {
 	return order
 }
 
-// ordered returns b in the order of the system.
-func (c *system) ordered(b []float64) []float64 {
-	x := make([]float64, len(b))
-	for i, s := range c.order {
-		x[i] = b[s]
-	}
-	return x
-}
-
 // gather returns Σ_k w[k]·x[at[k]] for at in increasing order.
 func gather(at []int32, w, x []float64) (sum float64) {
 	if n := len(at); n > 8 && int(at[n-1]-at[0]) == n-1 { // they follow each other, as in dense rows
@@ -264,13 +255,15 @@ const (
 // krylov solves to the given share of the residual's 2-norm by BiCGSTAB (van der Vorst, 1992), a
 // Gauss–Seidel sweep up before the system and one down behind it. What it returns is the best of its iterates.
 func (c *system) krylov(b []float64, tolerance float64) {
-	n := len(b)
-	r := c.ordered(b)
+	zero := func() []float64 { return make([]float64, len(b)) }
+	r, x, best, p, v, t, rest := zero(), zero(), zero(), zero(), zero(), zero(), zero()
+	for i, s := range c.order {
+		r[i] = b[s]
+	}
 	if !c.slow {
 		c.before(r, r)
 	}
-	zero := func() []float64 { return make([]float64, n) }
-	x, best, shadow, p, v, t, rest := zero(), zero(), slices.Clone(r), zero(), zero(), zero(), zero()
+	shadow := slices.Clone(r)
 	start := math.Sqrt(dot(r, r))
 	least := start
 	rho, alpha, omega := 1.0, 1.0, 1.0

@@ -19,13 +19,6 @@ import (
 	"icrl/policyattention/seed"
 )
 
-func TestWidths(t *testing.T) {
-	p := NewActorCriticPrompt(8, 3)
-	if b := NewBlock(p.width); p.width != 74 || len(b.P.RawMatrix().Data)+len(b.V.RawMatrix().Data) != 10_952 {
-		t.Errorf("at S=8, A=3 a column has %d entries, the paper counts 10,952 parameters of a block", p.width)
-	}
-}
-
 // close reports whether x and y agree up to the rounding of sums of up to some
 // hundred terms of order 1.
 func close(x, y []float64) bool {
@@ -45,6 +38,9 @@ func TestAnalyticActorCritic(t *testing.T) {
 	}{{2, 2, 0, baseline.StepSizes{Alpha: 1, Beta: 1}}, {9, 4, 0.5, baseline.StepSizes{Alpha: 0.2, Beta: 0.1}}, {8, 3,
 		0.9, baseline.StepSizes{Alpha: 2, Beta: 0.2}}} {
 		p := NewActorCriticPrompt(shape.states, shape.actions)
+		if n := 2 * p.width * p.width; shape.states == 8 && n != 10_952 { // the paper's count
+			t.Errorf("at S=8, A=3 a block has %d parameters", n)
+		}
 		problems := testkit.Must(mdp.Random.Draw(1, shape.states, shape.actions, 5))(t)
 		rng := seed.New(2, "test")
 		block := p.Analytic(shape.gamma, shape.steps)
