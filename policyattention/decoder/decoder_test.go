@@ -28,11 +28,7 @@ func TestCallsAreFullPasses(t *testing.T) {
 			x := c.draw(rng, d)
 			check := func(got *mat.Dense, call *Call) {
 				t.Helper()
-				for i, want := range slices.Concat(call.Results...) {
-					if v := got.RawMatrix().Data[i]; math.Abs(v-want) > 1e-11*(1+d.B) {
-						t.Fatalf("entry %d is %v, full pass %v", i, v, want)
-					}
-				}
+				testkit.Near(t, "full pass", slices.Concat(call.Results...), got.RawMatrix().Data, 1e-11, 1+d.B)
 			}
 			actor := testkit.Must(d.TraceActor(x.pi, x.q, x.eta))(t)
 			next := testkit.Must(d.Improve(x.pi, x.q, x.eta))(t)

@@ -84,7 +84,8 @@ func TestEquivariant(t *testing.T) {
 	}
 }
 
-// How many cores take problems through a network changes no bit, nor does what else is in a batch.
+// How many cores take problems through a network changes no bit, nor does what else is in a batch; a critic's samples
+// are a function of root, problem and round alone.
 func TestModelOnCores(t *testing.T) {
 	for objective, states := range map[Objective]int{Proximal: 8, Critic: 3} {
 		c := Standard(objective, Plain(), 7, states)
@@ -103,6 +104,13 @@ func TestModelOnCores(t *testing.T) {
 		for i := range all {
 			if !mat.Equal(alone[i], all[i]) {
 				t.Fatalf("%s, S=%d: problem %d differs by %g", objective, states, i, mdp.MaxAbsDiff(alone[i], all[i]))
+			}
+		}
+		if objective == Critic {
+			other := testkit.Must(testkit.Must(m.Critic(2))(t).Evaluate(batch[:1]))(t)
+			batch[0].Round = 1
+			if mat.Equal(other[0], all[0]) || mat.Equal(evaluate(batch[:1])[0], all[0]) {
+				t.Error("another root or another round gives the same samples")
 			}
 		}
 	}
@@ -161,25 +169,6 @@ func TestCriticTokens(t *testing.T) {
 		if got := tokens[i*features:][:features]; !slices.Equal(got, want) {
 			t.Errorf("token %d is %v, want %v", i, got, want)
 		}
-	}
-}
-
-// TestCritic: samples are a function of root, problem and round alone.
-func TestCritic(t *testing.T) {
-	m := fresh(t, tiny(Critic))
-	batch := contexts(t, 3, 3)
-	evaluate := func(root uint64, batch []control.Context) []*mat.Dense {
-		c := testkit.Must(m.Critic(root))(t)
-		q := testkit.Must(c.Evaluate(batch))(t)
-		return q
-	}
-	first := evaluate(1, batch)
-	if d := mdp.MaxAbsDiff(first[1], evaluate(2, batch)[1]); d == 0 {
-		t.Error("another root gives the same samples")
-	}
-	batch[1].Round = 1
-	if d := mdp.MaxAbsDiff(first[1], evaluate(1, batch)[1]); d == 0 {
-		t.Error("another round gives the same samples")
 	}
 }
 
