@@ -13,6 +13,17 @@ import (
 	"icrl/policyattention/seed"
 )
 
+// Lecture is an example that is small enough to be drawn whole, with the paper's step size and
+// number of rounds.
+var Lecture = struct {
+	Caps Caps
+	Root uint64 // of the problem and its packets
+}{
+	Caps: Caps{States: 3, Actions: 2, Gamma: mdp.Discount, RMax: 1, EtaMin: control.NominalStep,
+		EtaMax: control.NominalStep, Rounds: 40, Routing: 1e-3, Alpha: .05, Packets: 2},
+	Root: 4,
+}
+
 // PacketSource is an environment as the critic sees it.
 type PacketSource struct {
 	// Packets supplies the packets of a critic call: m from every pair of env,

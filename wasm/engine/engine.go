@@ -135,18 +135,13 @@ func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 		return nil, err
 	}
 	e.tracks = map[string]*track{}
-	first, err := e.phase(0, *problem)
-	if err != nil {
-		return nil, err
-	}
-	first.Grid = grid
-	e.Phases[0] = first
-	return e, nil
+	e.Phases[0], err = e.phase(0, *problem, grid)
+	return e, err
 }
 
 // phase solves the problem and measures the decoder's context at round k, up to
 // which it must have run.
-func (e *Engine) phase(k int, problem mdp.Problem) (Phase, error) {
+func (e *Engine) phase(k int, problem mdp.Problem, grid *Grid) (Phase, error) {
 	if err := e.Decoder.CheckEnvironment(problem.MDP); err != nil {
 		return Phase{}, err
 	}
@@ -162,8 +157,8 @@ func (e *Engine) phase(k int, problem mdp.Problem) (Phase, error) {
 	if err != nil {
 		return Phase{}, err
 	}
-	return Phase{Start: k, Problem: problem, Optimum: scale.Optimum, E0: mdp.MaxAbsDiff(scale.Optimum.Q, q),
-		Gap: scale.Gap}, nil
+	return Phase{Start: k, Problem: problem, Grid: grid, Optimum: scale.Optimum,
+		E0: mdp.MaxAbsDiff(scale.Optimum.Q, q), Gap: scale.Gap}, nil
 }
 
 // caps declares what the decoders are made for: the problem's shape and
@@ -182,12 +177,9 @@ func (e *Engine) caps() decoder.Caps {
 	if s.Kappa > 0 || s.Tau1 > 0 || s.Tau2 > 0 {
 		if c, err := decoder.Certify(caps); err == nil {
 			own := c.Margins
-			for _, x := range []struct {
-				to    *float64
-				value float64
-			}{{&own.Kappa, s.Kappa}, {&own.Tau1, s.Tau1}, {&own.Tau2, s.Tau2}} {
-				if x.value > 0 {
-					*x.to = x.value
+			for to, value := range map[*float64]float64{&own.Kappa: s.Kappa, &own.Tau1: s.Tau1, &own.Tau2: s.Tau2} {
+				if value > 0 {
+					*to = value
 				}
 			}
 			caps.Override = &own
@@ -248,7 +240,12 @@ func (e *Engine) bind(name string, t *track, phase int) error {
 func (e *Engine) normalizedDecoder() (*decoder.Decoder, error) {
 	if e.normalized == nil {
 		caps := e.caps()
-		caps.Floor = floor(caps, e.Phases[0].Problem.Pi0)
+		// The least probability of a policy: without a mixture a number below every one that matters in float64.
+		least := 1e-300
+		if caps.Phi > 0 {
+			least = caps.Phi / float64(caps.Actions)
+		}
+		caps.Floor = min(least, mat.Min(e.Phases[0].Problem.Pi0))
 		d, err := decoder.NewNormalized(caps, e.Settings.Carrier)
 		if err != nil {
 			return nil, err
@@ -256,17 +253,6 @@ func (e *Engine) normalizedDecoder() (*decoder.Decoder, error) {
 		e.normalized = d
 	}
 	return e.normalized, nil
-}
-
-// floor is the least probability that a policy of the normalized decoder
-// holds: φ/A with a mixture, and otherwise a number below every one that
-// matters in float64.
-func floor(c decoder.Caps, pi0 *mat.Dense) float64 {
-	least := 1e-300
-	if c.Phi > 0 {
-		least = c.Phi / float64(c.Actions)
-	}
-	return math.Min(least, mat.Min(pi0))
 }
 
 // source is the environment of rounds counted from start.
@@ -354,11 +340,10 @@ func (e *Engine) Apply(k int, edit Edit) error {
 		return err
 	}
 	problem.MDP = m
-	next, err := e.phase(k, problem)
+	next, err := e.phase(k, problem, grid)
 	if err != nil {
 		return err
 	}
-	next.Grid = grid
 	e.Phases = append(e.Phases[:kept+1], next)
 	for _, t := range e.tracks {
 		if k < len(t.rounds) {
