@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -183,9 +184,9 @@ func TestTwoProcessesOnOneCell(t *testing.T) {
 			t.Fatalf("%v: %s", err, &outputs[i])
 		}
 	}
-	folders, err := filepath.Glob(filepath.Join(artifacts, "smoke", "train", "*"))
-	if err != nil || len(folders) != 2 {
-		t.Errorf("%d training folders: %v", len(folders), folders)
+	folders := testkit.Must(filepath.Glob(filepath.Join(artifacts, "smoke", "train", "*")))(t)
+	if len(folders) != 2 {
+		t.Errorf("training folders %v", folders)
 	}
 	says(t, 0, "PMD-target", append(args, "table", "benchmark")...)
 	solve := []string{"--backend", "go", "--json", "solve", "--actor", filepath.Join(folders[0], "weights.safetensors"),
@@ -221,24 +222,14 @@ func TestInterrupt(t *testing.T) {
 		t.Fatalf("%v: %s", err, &stderr)
 	}
 	testkit.Check(t, cmd.Process.Signal(syscall.SIGINT))
-	go func() {
-		for buffer := make([]byte, 4096); ; {
-			if _, err := stdout.Read(buffer); err != nil {
-				return
-			}
-		}
-	}()
+	go io.Copy(io.Discard, stdout) //nolint:errcheck // the command ends it
 	var exit *exec.ExitError
 	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
 		t.Fatalf("%v, want exit code %d: %s", err, exitInterrupted, &stderr)
 	}
-	states, err := filepath.Glob(filepath.Join(artifacts, "quick", ".work", "*", "state.safetensors"))
-	if err != nil || len(states) != 1 {
-		t.Fatalf("state files %v, %v", states, err)
-	}
-	info, err := os.Stat(states[0])
-	if err != nil || time.Since(info.ModTime()) > time.Minute {
-		t.Errorf("%v, %v", info, err)
+	states := testkit.Must(filepath.Glob(filepath.Join(artifacts, "quick", ".work", "*", "state.safetensors")))(t)
+	if len(states) != 1 || time.Since(testkit.Must(os.Stat(states[0]))(t).ModTime()) > time.Minute {
+		t.Errorf("state files %v", states)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"icrl/internal/testkit"
 )
 
 // One at a time holds a lock, whoever removes its file, and no file is left behind.
@@ -35,11 +37,7 @@ func TestLock(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Join(s.Root, WorkFolder)); err != nil || len(left) > 0 || most.Load() != 1 {
 		t.Errorf("%d held it at once; left behind: %v, %v", most.Load(), left, err)
 	}
-	unlock, err := s.lock(t.Context(), "a task", "x/result")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unlock()
+	defer testkit.Must(s.lock(t.Context(), "a task", "x/result"))(t)()
 	ctx, cancel := context.WithCancel(t.Context())
 	s.Progress = func(p Progress) {
 		if p.Waiting && p.Name == "a task" {
@@ -60,9 +58,7 @@ func TestMade(t *testing.T) {
 		return nil, full
 	}}
 	dead := filepath.Join(s.work(s.folder(fails))+"-new", "dead")
-	if err := os.MkdirAll(dead, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.MkdirAll(dead, 0o755))
 	if _, err := s.Evaluate(t.Context(), fails); !errors.Is(err, syscall.ENOSPC) || !Passing(err) {
 		t.Errorf("a full disk: %v", err)
 	}

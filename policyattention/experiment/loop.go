@@ -47,11 +47,14 @@ func (l *Loop) compute(s *Store, key rows.Key, at []int32, stored *Result) (*Res
 	for i, actions := range choices {
 		r.Choices = append(r.Choices, rows.Choice{Key: key, Problem: at[i], Actions: actions})
 	}
-	if l.block.Kind == stepSizes {
-		return r, l.tuned(r, key, problems, trajectories)
-	}
-	if l.Temperatures != nil {
-		return r, l.sharpened(r, key, problems, trajectories)
+	if l.block.Kind != closedLoop {
+		scales, err := control.NewScales(problems)
+		if err == nil && l.block.Kind == stepSizes {
+			err = l.tuned(r, key, scales, trajectories)
+		} else if err == nil {
+			err = l.sharpened(r, key, scales, trajectories)
+		}
+		return r, err
 	}
 	for i, t := range trajectories {
 		for _, k := range l.Kept {
@@ -157,14 +160,10 @@ func (l *Loop) rounded(v float64) float64 {
 }
 
 // tuned adds the losses of a learner at its step sizes, which starts from the uniform policy.
-func (l *Loop) tuned(r *Result, key rows.Key, problems []mdp.Problem, trajectories []control.Trajectory) error {
+func (l *Loop) tuned(r *Result, key rows.Key, scales []*control.Scale, trajectories []control.Trajectory) (err error) {
 	learner, ok := l.Deployment.(method.Learner)
 	if !ok {
 		return errors.New("it has no step sizes")
-	}
-	scales, err := control.NewScales(problems)
-	if err != nil {
-		return err
 	}
 	r.Tuned, err = baseline.Score(trajectories, learner.StepSizes(), baseline.Uniform, scales)
 	for i := range r.Tuned {
@@ -177,11 +176,7 @@ func (l *Loop) tuned(r *Result, key rows.Key, problems []mdp.Problem, trajectori
 var Temperatures = []float64{2, 1.4, 1, .7, .5, .35, .25, .18, .125, .09, .06, .03, 0}
 
 // sharpened adds the losses of the policies after the last round at each temperature.
-func (l *Loop) sharpened(r *Result, key rows.Key, problems []mdp.Problem, trajectories []control.Trajectory) error {
-	scales, err := control.NewScales(problems)
-	if err != nil {
-		return err
-	}
+func (l *Loop) sharpened(r *Result, key rows.Key, scales []*control.Scale, trajectories []control.Trajectory) error {
 	for i, t := range trajectories {
 		for _, temperature := range l.Temperatures {
 			loss, err := scales[i].Loss(control.AtTemperature(t.Policies[l.Rounds], temperature))

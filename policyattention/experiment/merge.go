@@ -74,17 +74,14 @@ func (m *merge) gather(s *Store, tasks []Unit) error {
 		if !r.merged {
 			m.put++
 		}
-		if u.Training == nil {
-			if held, missing := s.digests(u); missing == nil && !maps.Equal(held, r.Weights) {
-				return fmt.Errorf("experiment: %s was made with the weights %.12s, the store holds %.12s", u.Path(),
-					r.Weights, held)
-			}
-		}
 		m.add(r, found.Tables)
-		if folder := s.folder(u); u.Training == nil {
-			m.merged = append(m.merged, folder)
-		} else {
+		if folder := s.folder(u); u.Training != nil {
 			m.merged = append(m.merged, filepath.Join(folder, recordFile), filepath.Join(folder, lossesFile))
+		} else if held, missing := s.digests(u); missing == nil && !maps.Equal(held, r.Weights) {
+			return fmt.Errorf("experiment: %s was made with the weights %.12s, the store holds %.12s", u.Path(),
+				r.Weights, held)
+		} else {
+			m.merged = append(m.merged, folder)
 		}
 	}
 	return nil
@@ -113,12 +110,17 @@ func (m *merge) unplanned(s *Store, tasks []Unit) error {
 		delete(left, t.Path())
 	}
 	for _, name := range slices.Sorted(maps.Keys(left)) {
-		runs, err := s.block(left[name].Block)
+		r := left[name]
+		runs, err := s.block(r.Block)
 		if err != nil {
 			return err
 		}
-		if t := runs[left[name].run()]; t != nil {
-			m.add(left[name], *t)
+		var of any = r.Key
+		if r.Block == "" {
+			of = rows.Loss{Training: r.Name}
+		}
+		if t := runs[of]; t != nil {
+			m.add(r, *t)
 		}
 	}
 	return nil

@@ -52,22 +52,6 @@ type Record struct {
 	merged bool // it stands in a list
 }
 
-// task returns the name of the record's task.
-func (r Record) task() string {
-	if r.Block == "" {
-		return r.Name
-	}
-	return string(r.Block) + "/" + r.Name
-}
-
-// run returns what the record's rows name as theirs.
-func (r Record) run() any {
-	if r.Block == "" {
-		return rows.Loss{Training: r.Name}
-	}
-	return r.Key
-}
-
 // Store makes the results of one preset and finds them again.
 type Store struct {
 	Preset Preset
@@ -160,7 +144,7 @@ func (s *Store) index() (*sealed, error) {
 		}
 		for _, r := range records {
 			r.merged = true
-			x.records[r.task()] = r
+			x.records[Unit{Block: r.Block, Name: r.Name}.Path()] = r
 		}
 	}
 	s.sealed, s.read = x, written

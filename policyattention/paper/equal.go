@@ -127,7 +127,8 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 			Horizons                            []int
 			Roots                               roots
 			Actor                               string `json:",omitempty"`
-		}{r.informedMethod, equalRounds, equalProblems, 24, r.runs(), equalHorizons, equalRoots[r.States], r.actor()},
+		}{r.informedMethod, equalRounds, equalProblems, 24, r.runs(), equalHorizons, equalRoots[r.States],
+			trainedAs(r.Method)},
 		Compute: r.compute,
 	}
 	if r.Learned {
@@ -140,9 +141,9 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 	return u, err
 }
 
-// actor is the hash of how the actor for any MDP was trained, empty for methods without it.
-func (r equalRun) actor() string {
-	if strings.HasPrefix(r.Method, "any") {
+// trainedAs is the hash of how the actor for any MDP was trained, empty for methods without it.
+func trainedAs(method string) string {
+	if strings.HasPrefix(method, "any") {
 		return train.Hash(train.JSON(anymdp.Standard(anymdp.Identities[0])))
 	}
 	return ""

@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/anymdp"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
@@ -15,7 +14,6 @@ import (
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/rows"
 	"icrl/policyattention/seed"
-	"icrl/policyattention/train"
 )
 
 // family draws one problem's rewards [S, A] and transitions [S·A, S] from a random stream.
@@ -153,10 +151,7 @@ var severalBackups = control.CriticFunc(func(c control.Context) (*mat.Dense, err
 func Families(*experiment.Store) (units []experiment.Unit, err error) {
 	for _, f := range families {
 		for _, m := range planners {
-			key, actor := rows.Key{Method: m.name, Family: f.name}, ""
-			if m.name == "any" {
-				actor = train.Hash(train.JSON(anymdp.Standard(anymdp.Identities[0])))
-			}
+			key := rows.Key{Method: m.name, Family: f.name}
 			units = append(units, experiment.Unit{
 				Block: "families", Name: f.name + "/" + m.name, Key: key, Of: key, Problems: familyProblems, Sample: 1,
 				Chosen: true, Tolerance: anyTolerance, Config: struct {
@@ -166,7 +161,8 @@ func Families(*experiment.Store) (units []experiment.Unit, err error) {
 					Backups                 []int
 					Gamma                   float64
 					Actor                   string `json:",omitempty"`
-				}{f.name, m.name, familyRoot, familyProblems, m.backups, familyBackups, farDiscount, actor},
+				}{f.name, m.name, familyRoot, familyProblems, m.backups, familyBackups, farDiscount,
+					trainedAs(m.name)},
 				Compute: func(_ context.Context, s *experiment.Store, places []int32, _ *experiment.Result) (
 					*experiment.Result, error) {
 					return f.compute(s, m.name, m.backups, key, places)

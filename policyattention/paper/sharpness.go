@@ -42,7 +42,7 @@ func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experim
 		Values, Temperatures               []float64
 		Actor                              string `json:",omitempty"`
 	}{r.informedMethod, j, sharpRounds, equalProblems, sharpCalibrating, root, r.Values, experiment.Temperatures,
-		r.actor()}
+		trainedAs(r.Method)}
 	u.Compute = func(_ context.Context, s *experiment.Store, places []int32, stored *experiment.Result) (
 		*experiment.Result, error) {
 		on := func(problems, samples uint64, places []int32) (x returned, err error) {

@@ -48,7 +48,9 @@ func TestVerifyChoosesProblems(t *testing.T) {
 	found := map[string]int{}
 	const tries = 8
 	for _, wrong := range []bool{false, true} {
-		preset.Studies = []experiment.Study{func(s *experiment.Store) ([]experiment.Unit, error) { return few(s, wrong) }}
+		preset.Studies = []experiment.Study{func(s *experiment.Store) ([]experiment.Unit, error) {
+			return few(s, wrong)
+		}}
 		s := testkit.Must(preset.Open("../../artifacts", "go"))(t)
 		for seed := range uint64(tries) {
 			v := testkit.Must(s.Verify(t.Context(), false, seed))(t)

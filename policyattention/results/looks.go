@@ -2,17 +2,13 @@ package results
 
 import (
 	"cmp"
-	_ "embed"
 	"slices"
 )
-
-//go:embed looks.tsv
-var looksTSV string
 
 // looks are how tables and figures show a method: its name, label and colour. They are in the order of the paper's
 // tables, the last those of the study with equal information alone. Colours stay apart for colour-blind readers (Okabe
 // and Ito). Then come recipes in their order.
-var looks = fields(looksTSV)[1:]
+var looks = fields(content("looks.tsv"))[1:]
 
 // Label is a method as tables write it; one that is not known has its own name.
 func Label(method string) string {

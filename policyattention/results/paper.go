@@ -2,7 +2,7 @@ package results
 
 import (
 	"cmp"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,26 +34,24 @@ type Paper struct {
 	byQuery map[string]Claim
 }
 
-// Files of lines with fields between tabs: the claims, Tables 1, 2 and 4, the findings of documents, and what stands
-// above and below tables.
-var (
-	//go:embed claims.tsv
-	claims string
-	//go:embed table1.tsv
-	table1 string
-	//go:embed table2.tsv
-	table2 string
-	//go:embed table4.tsv
-	table4 string
-	//go:embed findings.tsv
-	findings string
-	//go:embed captions.tsv
-	captionsTSV string
-)
+// files are lines with fields between tabs: the claims, Tables 1, 2 and 4, the findings of documents, what stands above
+// and below tables, and how they show methods.
+//
+//go:embed *.tsv
+var files embed.FS
+
+// content is that of a file of this package.
+func content(file string) string {
+	b, err := files.ReadFile(file)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
 
 // ThePaper are the claims of the paper, claims.tsv.
 var ThePaper = func() *Paper {
-	p, err := ReadPaper(claims)
+	p, err := ReadPaper(content("claims.tsv"))
 	if err != nil {
 		panic(err) // a file of this package
 	}
@@ -98,9 +96,9 @@ func fields(text string) (all [][]string) {
 // here heads the column of what is found here.
 const here = "here [95 % interval]"
 
-// answered is a table of text below a line of headings, where questions stand in the column of what is found here.
-func (s *Store) answered(text string) (t Table) {
-	all := fields(text)
+// answered is a table of a file below its line of headings, where questions stand in the column of what is found here.
+func (s *Store) answered(file string) (t Table) {
+	all := fields(content(file))
 	t.Columns = all[0]
 	for _, f := range all[1:] {
 		var row []any

@@ -65,7 +65,7 @@ func (s *Store) table4() (t Table) {
 	if t.err = err; err != nil {
 		return t
 	}
-	for _, x := range fields(table4)[1:] {
+	for _, x := range fields(content("table4.tsv"))[1:] {
 		at := slices.IndexFunc(runs, func(r run) bool {
 			return r.Block == "benchmark" && r.Method == x[0] && r.Recipe == x[1] && r.S == 8
 		})

@@ -13,7 +13,7 @@ import (
 // Tables of documents, which have room for less.
 
 // allFindings are the findings of RESULTS, each with a number and the table that has more: README's five first.
-func (s *Store) allFindings() Table { return s.answered(findings) }
+func (s *Store) allFindings() Table { return s.answered("findings.tsv") }
 
 // findings are those of README.
 func (s *Store) findings() Table {

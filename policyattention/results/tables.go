@@ -66,7 +66,7 @@ func (s *Store) Table(name string) (report.Table, error) {
 // with a colon.
 var captions = func() map[string][]string {
 	all := map[string][]string{}
-	for _, f := range fields(captionsTSV)[1:] {
+	for _, f := range fields(content("captions.tsv"))[1:] {
 		for k, note := range f[1:] {
 			if common := all[note]; common != nil {
 				f[k+1] = common[0]
@@ -85,9 +85,9 @@ var Horizons = []int{20, 40}
 // exact selects exact PMD, which tables compare with.
 func (s *Store) exact(block string) Rows { return s.Block(block).Where(Method.Is("exact-pmd")) }
 
-func (s *Store) table1() Table { return s.answered(table1) }
+func (s *Store) table1() Table { return s.answered("table1.tsv") }
 
-func (s *Store) table2() Table { return s.answered(table2) }
+func (s *Store) table2() Table { return s.answered("table2.tsv") }
 
 // ofTable3 are the rows of Table 3, by method and recipe. Liang–Lai and Algorithm Distillation have
 // the paper's step sizes; the last has the paper's budget.
