@@ -48,13 +48,8 @@ func (o *Optimum) Missed(pi *mat.Dense) float64 {
 func (o *Optimum) Tied() int {
 	tied, a := 0, len(o.optimal)/len(o.V)
 	for s := range o.V {
-		n := 0
-		for _, is := range o.optimal[s*a : (s+1)*a] {
-			if is {
-				n++
-			}
-		}
-		if n > 1 {
+		row := o.optimal[s*a : (s+1)*a]
+		if first := slices.Index(row, true); slices.Contains(row[first+1:], true) {
 			tied++
 		}
 	}

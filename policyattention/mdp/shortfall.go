@@ -69,27 +69,24 @@ func (m *MDP) reachable(takes func(s, a int) bool) []bool {
 			add(s)
 		}
 	}
-	follow := func(s int, self bool) {
+	follow := func(s int) {
 		for a := range m.Actions() {
 			if states, _ := m.Successors(s, a); m.Exists(s, a) && takes(s, a) {
 				for _, t := range states {
-					if self || int(t) != s {
+					if int(t) != s {
 						add(int(t))
 					}
 				}
 			}
 		}
 	}
-	if m.Start == nil {
-		for s := range m.States() {
-			follow(s, false)
-		}
-		return seen
+	for s := 0; m.Start == nil && s < len(seen); s++ {
+		follow(s)
 	}
 	for len(queue) > 0 {
 		s := queue[0]
 		queue = queue[1:]
-		follow(s, true)
+		follow(s)
 	}
 	return seen
 }

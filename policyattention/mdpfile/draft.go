@@ -56,11 +56,6 @@ type tensor struct {
 	byAction bool            // axes are A, S, S whatever the layout
 }
 
-func newDraft(size int) *draft {
-	return &draft{Model: mdp.Model{Gamma: math.NaN()}, bytes: size, states: axis{what: "state"},
-		actions: axis{what: "action"}}
-}
-
 func (d *draft) note(format string, values ...any) {
 	d.notes = append(d.notes, fmt.Sprintf(format, values...))
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,7 +122,8 @@ func decode(name string, data []byte, o Options, open opener) (p mdp.Problem, er
 	case ext != ".npz" && !utf8.Valid(data):
 		return p, errors.New("its text is not UTF-8; save it as such")
 	}
-	d := newDraft(len(data))
+	d := &draft{Model: mdp.Model{Gamma: math.NaN()}, bytes: len(data), states: axis{what: "state"},
+		actions: axis{what: "action"}}
 	if err := read(d, name, data, open); err != nil {
 		return p, err
 	}

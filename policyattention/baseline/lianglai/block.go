@@ -48,17 +48,6 @@ type field struct{ from, size int }
 
 func (f field) of(column []float64) []float64 { return column[f.from : f.from+f.size] }
 
-// fields lays out consecutive fields of the given sizes and returns them with
-// the length of a column.
-func fields(sizes ...int) ([]field, int) {
-	out, d := make([]field, len(sizes)), 0
-	for i, size := range sizes {
-		out[i] = field{d, size}
-		d += size
-	}
-	return out, d
-}
-
 // ActorCriticPrompt is the layout of the actor–critic prompt. A context column
 // holds ∇log π(a|s), φ(s), φ(s′) and r of one transition, the query column
 // holds θ, w and 1; every other coordinate is zero. φ is one-hot. A column has 2SA + 3S + 2 entries.
@@ -76,9 +65,18 @@ type ActorCriticPrompt struct {
 
 // NewActorCriticPrompt returns the layout for S ≥ 1 states and A ≥ 1 actions.
 func NewActorCriticPrompt(states, actions int) *ActorCriticPrompt {
-	sa := states * actions
-	f, width := fields(sa, states, states, 1, sa, states, 1)
-	return &ActorCriticPrompt{states, actions, f[0], f[1], f[2], f[3], f[4], f[5], f[6], width}
+	p := &ActorCriticPrompt{States: states, Actions: actions}
+	for _, x := range []struct {
+		of   *field
+		size int
+	}{
+		{&p.score, states * actions}, {&p.state, states}, {&p.next, states}, {&p.reward, 1},
+		{&p.theta, states * actions}, {&p.w, states}, {&p.one, 1},
+	} {
+		*x.of = field{p.width, x.size}
+		p.width += x.size
+	}
+	return p
 }
 
 // Context returns the context columns [n, 2SA+3S+2] of a window that was drawn
