@@ -17,25 +17,21 @@ import (
 // state is a run between two steps.
 type state struct {
 	step      int
-	params    []float32
-	m, v      []float32         // moments of AdamW
-	average   []float32         // of the parameters over the steps, see Job.Average
+	optimizer *engine.Optimizer // the parameters, and what AdamW keeps of them
 	losses    []float32         // one per step so far
 	wall, cpu float64           // seconds spent, over all interruptions
 	stretches []backend.Stretch // of the steps so far
 }
 
 // start is a run before its first step.
-func (j Job) start() state {
+func (j Job) start() *state {
 	params := j.Model.Init()
 	zeros := make([]float32, len(params))
-	return state{params: params, m: zeros, v: zeros, average: zeros}
+	return &state{optimizer: engine.NewOptimizer(j.Optimizer, j.Clip, params, zeros, zeros, zeros)}
 }
 
-// made says that steps with such losses have been made on a backend and a processor.
-func (s *state) made(losses []float32, on backend.Stretch) {
-	s.step += len(losses)
-	s.losses = append(s.losses, losses...)
+// made says that the last step was made on a backend and a processor.
+func (s *state) made(on backend.Stretch) {
 	on.Step = s.step
 	if n := len(s.stretches); n > 0 && s.stretches[n-1].Backend == on.Backend && s.stretches[n-1].CPU == on.CPU {
 		s.stretches[n-1] = on
@@ -44,15 +40,9 @@ func (s *state) made(losses []float32, on backend.Stretch) {
 	}
 }
 
-// read takes over what a session has made of the parameters, until its next step.
-func (s *state) read(from *Session) {
-	o := from.optimizer
-	s.params, s.m, s.v, s.average = o.Params, o.M, o.V, o.Average
-}
-
 // saveState stores a run so that it can be resumed. An average that is not released is
 // left out.
-func (j Job) saveState(path string, s state) error {
+func (j Job) saveState(path string, s *state) error {
 	stretches, err := json.Marshal(s.stretches)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -61,7 +51,7 @@ func (j Job) saveState(path string, s state) error {
 	f.Metadata["wall_seconds"] = strconv.FormatFloat(s.wall, 'g', -1, 64)
 	f.Metadata["cpu_seconds"] = strconv.FormatFloat(s.cpu, 'g', -1, 64)
 	f.Metadata["stretches"] = string(stretches)
-	for _, part := range j.stored(&s) {
+	for _, part := range j.stored(s) {
 		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: part.name, Shape: []int{part.size}, Data: *part.of})
 	}
 	if err := Seal(f); err != nil {
@@ -79,10 +69,10 @@ type part struct {
 
 // stored lists the vectors of a state that are stored.
 func (j Job) stored(s *state) []part {
-	n := size(j.Model.Layout())
-	all := []part{{"params", &s.params, n}, {"m", &s.m, n}, {"v", &s.v, n}, {"losses", &s.losses, s.step}}
+	o, n := s.optimizer, size(j.Model.Layout())
+	all := []part{{"params", &o.Params, n}, {"m", &o.M, n}, {"v", &o.V, n}, {"losses", &s.losses, s.step}}
 	if j.Average {
-		all = append(all, part{"average", &s.average, n})
+		all = append(all, part{"average", &o.Average, n})
 	}
 	return all
 }
@@ -92,28 +82,28 @@ func (j Job) metadata(step int) map[string]string {
 }
 
 // loadState reads a run of this very configuration.
-func (j Job) loadState(path string) (s state, err error) {
+func (j Job) loadState(path string) (*state, error) {
 	f, err := open(path)
 	if err != nil {
-		return s, err
+		return nil, err
 	}
 	if f.Metadata["config"] != string(j.Config) {
-		return s, fmt.Errorf("train: %s belongs to another configuration (%.12s, this is %.12s): use another folder",
+		return nil, fmt.Errorf("train: %s belongs to another configuration (%.12s, this is %.12s): use another folder",
 			path, f.Metadata["config_sha256"], Hash(j.Config))
 	}
+	s := j.start()
 	if s.step, err = strconv.Atoi(f.Metadata["step"]); err != nil || s.step < 0 || s.step > j.Steps {
-		return s, fmt.Errorf("train: %s is at step %q of %d", path, f.Metadata["step"], j.Steps)
+		return nil, fmt.Errorf("train: %s is at step %q of %d", path, f.Metadata["step"], j.Steps)
 	}
 	// Durations are for the record: unreadable ones count as zero.
 	s.wall, _ = strconv.ParseFloat(f.Metadata["wall_seconds"], 64)
 	s.cpu, _ = strconv.ParseFloat(f.Metadata["cpu_seconds"], 64)
 	if err := json.Unmarshal([]byte(f.Metadata["stretches"]), &s.stretches); err != nil {
-		return s, fmt.Errorf("train: %s: stretches: %w", path, err)
+		return nil, fmt.Errorf("train: %s: stretches: %w", path, err)
 	}
-	s.average = make([]float32, size(j.Model.Layout()))
-	for _, part := range j.stored(&s) {
+	for _, part := range j.stored(s) {
 		if *part.of, err = vector(f, part.name, part.size); err != nil {
-			return s, fmt.Errorf("train: %s: %w", path, err)
+			return nil, fmt.Errorf("train: %s: %w", path, err)
 		}
 	}
 	return s, nil
@@ -130,10 +120,10 @@ func vector(f *safetensors.File, name string, size int) ([]float32, error) {
 
 // saveWeights releases the weights of a run as it is now, named and shaped as
 // in the network's Layout.
-func (j Job) saveWeights(path string, s state) error {
-	params := s.params
+func (j Job) saveWeights(path string, s *state) error {
+	params := s.optimizer.Params
 	if j.Average {
-		params = s.average
+		params = s.optimizer.Average
 	}
 	f := &safetensors.File{Metadata: j.metadata(s.step)}
 	for _, t := range j.Model.Layout() {

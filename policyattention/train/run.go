@@ -67,12 +67,12 @@ func (j Job) Run(ctx context.Context, b compute.Backend, dir string, progress fu
 		s, err = j.start(), nil
 	}
 	if err == nil && s.step < j.Steps {
-		err = j.advance(ctx, b, dir, &s, progress)
+		err = j.advance(ctx, b, dir, s, progress)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return j.result(dir, &s)
+	return j.result(dir, s)
 }
 
 // advance makes the steps that are left, and saves them every saveEvery, at the end, and when ctx is
@@ -89,8 +89,7 @@ func (j Job) advance(ctx context.Context, b compute.Backend, dir string, s *stat
 	save := func() error {
 		s.wall, s.cpu = s.wall+time.Since(saved).Seconds(), s.cpu+(backend.ProcessorTime()-cpu).Seconds()
 		saved, cpu = time.Now(), backend.ProcessorTime()
-		s.read(session)
-		return j.saveState(statePath(dir), *s)
+		return j.saveState(statePath(dir), s)
 	}
 	for s.step < j.Steps {
 		if stopped := ctx.Err() != nil; s.step%j.every() == 0 && (stopped || time.Since(saved) > saveEvery) {
@@ -106,10 +105,9 @@ func (j Job) advance(ctx context.Context, b compute.Backend, dir string, s *stat
 		if err != nil {
 			return err
 		}
-		s.made(losses, on)
+		s.made(on)
 		if slices.Contains(j.Snapshots, s.step) {
-			s.read(session)
-			if err := j.saveWeights(snapshotPath(dir, s.step), *s); err != nil {
+			if err := j.saveWeights(snapshotPath(dir, s.step), s); err != nil {
 				return err
 			}
 		}
@@ -135,7 +133,7 @@ func (j Job) result(dir string, s *state) (*Result, error) {
 	}
 	if err := j.Check(r.Weights, j.Steps); err != nil {
 		// The state is the record; the weights are taken from it.
-		if err := j.saveWeights(r.Weights, *s); err != nil {
+		if err := j.saveWeights(r.Weights, s); err != nil {
 			return nil, err
 		}
 	}

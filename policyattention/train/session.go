@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"icrl/policyattention/backend"
-	"icrl/policyattention/transformer/engine"
 )
 
 // Session is a run that is being made: the parameters, the moments of its optimizer, and what
@@ -24,10 +23,9 @@ import (
 // are changes no bit: a part is the same program on any core, and the order of the sum is that of the
 // parts.
 type Session struct {
-	optimizer *engine.Optimizer
+	*state
 	job       Job
 	backend   compute.Backend
-	step      int      // steps made
 	trainer   *trainer // nil where GoMLX computes gradients
 	lanes     []*lane
 	gradients [][]float32 // of each part of a batch
@@ -35,8 +33,7 @@ type Session struct {
 
 // NewSession makes a run ready on a backend, before its first step, which compiles.
 func NewSession(b compute.Backend, j Job) (*Session, error) {
-	s := j.start()
-	return newSession(b, j, &s)
+	return newSession(b, j, j.start())
 }
 
 // newSession goes on from a state.
@@ -48,11 +45,10 @@ func newSession(b compute.Backend, j Job, from *state) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := engine.NewOptimizer(j.Optimizer, j.Clip, from.params, from.m, from.v, from.average)
-	s := &Session{optimizer: o, job: j, backend: b, step: from.step}
+	s := &Session{state: from, job: j, backend: b}
 	fixed, stored := j.Batches.(Fixed)
 	if t, ok := j.Model.(Transformer); ok && stored && backend.IsGo(b) {
-		s.trainer, err = newTrainer(b, t, fixed, data, o)
+		s.trainer, err = newTrainer(b, t, fixed, data, s.optimizer)
 		return s, err
 	}
 	parts := 1
@@ -68,11 +64,11 @@ func newSession(b compute.Backend, j Job, from *state) (*Session, error) {
 		cores = cores[:len(cores)-1]
 	}
 	for _, core := range cores {
-		params := tensors.FromShape(shapes.Make(dtypes.Float32, len(from.params)))
+		params := tensors.FromShape(shapes.Make(dtypes.Float32, len(s.optimizer.Params)))
 		s.lanes = append(s.lanes, &lane{Core: core, params: params})
 	}
 	for range parts {
-		s.gradients = append(s.gradients, make([]float32, len(from.params)))
+		s.gradients = append(s.gradients, make([]float32, len(s.optimizer.Params)))
 	}
 	if err := s.each(func(_ int, l *lane) error { return l.start(j, data) }); err != nil {
 		s.Close()
@@ -99,7 +95,7 @@ func (s *Session) Steps(n int) ([]float32, error) {
 			return nil, fmt.Errorf("train: the loss of step %d is %v", s.step+1, loss)
 		}
 		losses[i] = loss
-		s.step++
+		s.step, s.losses = s.step+1, append(s.losses, loss)
 	}
 	return losses, nil
 }

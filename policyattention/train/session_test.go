@@ -41,14 +41,12 @@ func job(t *testing.T, c Config) Job {
 }
 
 // made makes steps of a job and returns the state after them.
-func made(t *testing.T, b compute.Backend, j Job, steps int) state {
+func made(t *testing.T, b compute.Backend, j Job, steps int) *state {
 	t.Helper()
 	s := testkit.Must(NewSession(b, j))(t)
 	defer s.Close()
-	var end state
-	end.losses = testkit.Must(s.Steps(steps))(t)
-	end.read(s)
-	return end
+	testkit.Must(s.Steps(steps))(t)
+	return s.state
 }
 
 // byGraph is a job whose gradients GoMLX takes on any backend.
@@ -68,7 +66,7 @@ func TestEngineSteps(t *testing.T) {
 			inGo, defined := job(t, c), byGraph(job(t, c))
 			// Rounding of float32 sums over a batch, which AdamW amplifies where a slope near zero
 			// changes its sign.
-			testkit.Near(t, string(o)+" first moments", made(t, b, inGo, 1).m, made(t, b, defined, 1).m, 2e-5, 0)
+			testkit.Near(t, string(o)+" first moments", made(t, b, inGo, 1).optimizer.M, made(t, b, defined, 1).optimizer.M, 2e-5, 0)
 			testkit.Near(t, string(o)+" losses", made(t, b, inGo, 10).losses, made(t, b, defined, 10).losses, 1e-4, 0)
 		}
 	}
@@ -87,7 +85,7 @@ func TestPartsAgree(t *testing.T) {
 		}
 		want, got := made(t, testkit.Backend(t), whole, 1), made(t, onXLA(t), job(t, c), 1)
 		testkit.Near(t, string(objective)+" loss", got.losses, want.losses, 1e-5, 0)
-		testkit.Near(t, string(objective)+" first moments", got.m, want.m, 1e-5, 0) // float32 sums over the batch
+		testkit.Near(t, string(objective)+" first moments", got.optimizer.M, want.optimizer.M, 1e-5, 0) // float32 sums over the batch
 	}
 }
 
@@ -115,9 +113,11 @@ func TestCoresAgree(t *testing.T) {
 			alone := made(t, b, job(t, c), 10)
 			runtime.GOMAXPROCS(processors)
 			for what, pair := range map[string][2][]float32{
-				"losses": {alone.losses, shared.losses}, "parameters": {alone.params, shared.params},
-				"first moments": {alone.m, shared.m}, "second moments": {alone.v, shared.v},
-				"averages": {alone.average, shared.average},
+				"losses":         {alone.losses, shared.losses},
+				"parameters":     {alone.optimizer.Params, shared.optimizer.Params},
+				"first moments":  {alone.optimizer.M, shared.optimizer.M},
+				"second moments": {alone.optimizer.V, shared.optimizer.V},
+				"averages":       {alone.optimizer.Average, shared.optimizer.Average},
 			} {
 				if !slices.Equal(pair[0], pair[1]) {
 					t.Errorf("%s, batches of %d: %s differ between one core and several", objective, batch, what)

@@ -77,8 +77,8 @@ func TestShorterRun(t *testing.T) {
 	testkit.Check(t, err)
 	_, _, got, err := ReadNetwork[Config](part.Weights)
 	testkit.Check(t, err)
-	if end := testkit.Must(job(t, short).loadState(statePath(dir)))(t); !slices.Equal(got, end.average) ||
-		slices.Equal(got, end.params) {
+	if end := testkit.Must(job(t, short).loadState(statePath(dir)))(t); !slices.Equal(got, end.optimizer.Average) ||
+		slices.Equal(got, end.optimizer.Params) {
 		t.Error("what is released is not the average over the steps")
 	}
 	if !slices.Equal(got, want) || !slices.Equal(part.Losses, whole.Losses[:short.Steps]) {
