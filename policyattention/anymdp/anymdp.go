@@ -153,7 +153,7 @@ func (r *Row) Logits(readout Readout, outputs, logits []float64) {
 // Empty is the token of no action.
 func Empty() []float64 { return []float64{0, 0, 0, 1} }
 
-// Forward takes tokens [n][A][Features] of n states with the same number of actions
+// Forward takes tokens [n][A][Features] of n states, each with A of its own,
 // through a network, for outputs [n][A·Outputs].
 type Forward func(tokens [][][]float64) ([][]float64, error)
 
@@ -190,7 +190,7 @@ func NewActor(forward Forward, readout Readout) (*Actor, error) {
 // the network's outputs are not finite. It is not for concurrent use.
 func (m *Actor) ActLog(batch []control.Context) ([]pmd.Policy, error) {
 	places := make([][]*place, len(batch))
-	asked := map[int][]*place{} // by number of actions
+	var asked []*place
 	for i, x := range batch {
 		if x.Pi == nil || x.Pi.IsEmpty() {
 			return nil, fmt.Errorf("anymdp: problem %d: the policy is missing", x.Problem)
@@ -221,7 +221,7 @@ func (m *Actor) ActLog(batch []control.Context) ([]pmd.Policy, error) {
 			if last := m.last[p.key]; slices.EqualFunc(last.tokens, row.Tokens, slices.Equal) {
 				p.outputs = last.outputs
 			} else {
-				asked[len(q)] = append(asked[len(q)], p)
+				asked = append(asked, p)
 			}
 		}
 	}
@@ -270,23 +270,22 @@ type place struct {
 }
 
 // ask takes states through the network, those with the same number of actions together.
-func (m *Actor) ask(asked map[int][]*place) error {
+func (m *Actor) ask(asked []*place) error {
+	slices.SortStableFunc(asked, func(x, y *place) int { return len(x.actions) - len(y.actions) })
+	tokens := make([][][]float64, len(asked))
+	for i, p := range asked {
+		tokens[i] = p.row.Tokens
+	}
+	outputs, err := m.Forward(tokens)
+	if err != nil {
+		return fmt.Errorf("anymdp: %w", err)
+	}
 	if m.last == nil {
 		m.last = map[[2]int]answer{}
 	}
-	for _, places := range asked {
-		tokens := make([][][]float64, len(places))
-		for i, p := range places {
-			tokens[i] = p.row.Tokens
-		}
-		outputs, err := m.Forward(tokens)
-		if err != nil {
-			return fmt.Errorf("anymdp: %w", err)
-		}
-		for i, p := range places {
-			p.outputs = outputs[i]
-			m.last[p.key] = answer{p.row.Tokens, p.outputs}
-		}
+	for i, p := range asked {
+		p.outputs = outputs[i]
+		m.last[p.key] = answer{p.row.Tokens, p.outputs}
 	}
 	return nil
 }

@@ -71,6 +71,15 @@ func (h *HeadTrace) Weights(i int) []float64 {
 
 // TraceActor returns the trace of the actor call Improve(pi, q, eta).
 func (d *Decoder) TraceActor(pi, q *mat.Dense, eta float64) (*Call, error) {
+	c, err := d.actorCall(pi, q, eta)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.run(d.network, d.Policy)
+}
+
+// actorCall returns a call's tokens.
+func (d *Decoder) actorCall(pi, q *mat.Dense, eta float64) (*Call, error) {
 	if err := d.checkActor(pi, q, eta); err != nil {
 		return nil, err
 	}
@@ -78,7 +87,7 @@ func (d *Decoder) TraceActor(pi, q *mat.Dense, eta float64) (*Call, error) {
 	t.memories(pi, q, c.collect(t, d.pairName("memory")))
 	c.reads(d.States)
 	t.actorQueries(eta, c.collect(t, func(i int) string { return fmt.Sprintf("actor query (s=%d)", i) }))
-	return c, c.run(d.network, d.Policy)
+	return c, nil
 }
 
 // TraceCritic returns the trace of the critic call Backup(pi, q, packets).
@@ -104,16 +113,13 @@ func (d *Decoder) TraceCritic(pi, q *mat.Dense, packets []Packet) (*Call, error)
 // Attention returns the attention weights of state s's query in the call Improve(pi, q, eta), over the
 // S·A memories and the queries up to its own: [S·A + s + 1], those of TraceActor to the bit.
 func (d *Decoder) Attention(pi, q *mat.Dense, eta float64, s int) ([]float64, error) {
-	if err := d.checkActor(pi, q, eta); err != nil {
+	c, err := d.actorCall(pi, q, eta)
+	if err != nil {
 		return nil, err
 	}
 	if s < 0 || s >= d.States {
 		return nil, fmt.Errorf("decoder: state %d of %d", s, d.States)
 	}
-	t, c := d.tokens(), &Call{}
-	nameless := func(int) string { return "" }
-	t.memories(pi, q, c.collect(t, nameless))
-	t.actorQueries(eta, c.collect(t, nameless))
 	last, block := d.States*d.Actions+s, d.network.Blocks[0]
 	u := normAll(block.AttentionNorm, c.Tokens[:last+1])
 	h := HeadTrace{Query: make([][]float64, last+1), Key: apply(block.Heads[0].K, u)}

@@ -79,25 +79,21 @@ func (c *Counts) concentration() concentration {
 // them. As N grows it becomes the frequencies, whatever the network says.
 func Learned(forward anymdp.Forward) Estimator {
 	return func(problems []*Counts) ([][][]float64, error) {
-		byLength := map[int][][][]float64{} // sequences
+		var sequences [][][]float64
 		for _, c := range problems {
-			length, x := max(Slots, c.States), c.concentration()
+			x := c.concentration()
 			for pair := range c.Next {
-				byLength[length] = append(byLength[length], c.tokens(pair, x))
+				sequences = append(sequences, c.tokens(pair, x))
 			}
 		}
-		outputs := map[int][][]float64{}
-		for length, sequences := range byLength {
-			var err error
-			if outputs[length], err = forward(sequences); err != nil {
-				return nil, err
-			}
+		outputs, err := forward(sequences)
+		if err != nil {
+			return nil, err
 		}
 		rows := make([][][]float64, len(problems))
 		for i, c := range problems {
-			length := max(Slots, c.States)
-			own := outputs[length][:len(c.Next)]
-			outputs[length] = outputs[length][len(c.Next):]
+			own := outputs[:len(c.Next)]
+			outputs = outputs[len(c.Next):]
 			for pair, n := range c.Next {
 				row, sum := make([]float64, c.States), 0.0
 				for s, o := range own[pair][:c.States] {
