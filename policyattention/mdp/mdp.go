@@ -50,7 +50,16 @@ func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
 		return nil, fmt.Errorf("mdp: transitions P are [%d, %d], want [S·A, S] = [%d, %d] for rewards [%d, %d]",
 			rows, cols, s*a, s, s, a)
 	}
-	return Model{Gamma: gamma, P: DenseRows(p), R: r}.Build()
+	model := Model{Gamma: gamma, R: r}
+	for i := range s * a {
+		for state, x := range p.RawRowView(i) {
+			if x != 0 {
+				model.P.Add(state, x)
+			}
+		}
+		model.P.EndRow()
+	}
+	return model.Build()
 }
 
 // Expect returns E_{S'|s,a} v(S') for state values v [S].

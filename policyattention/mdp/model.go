@@ -37,20 +37,6 @@ func (t *Transitions) Row(i int) (states []int32, p []float64) {
 	return t.State[from:to], t.P[from:to]
 }
 
-// DenseRows returns the transitions of the matrix p [rows, S], zeros left out.
-func DenseRows(p *mat.Dense) Transitions {
-	t := Transitions{}
-	for i := range p.RawMatrix().Rows {
-		for state, x := range p.RawRowView(i) {
-			if x != 0 {
-				t.Add(state, x)
-			}
-		}
-		t.EndRow()
-	}
-	return t
-}
-
 // Meaning is what a problem says of itself beyond P, r and γ.
 type Meaning struct {
 	// Minimize says that rewards are costs with their sign turned, and values too: what is

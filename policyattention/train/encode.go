@@ -86,14 +86,7 @@ type samples struct {
 // sample draws transitions of m for a critic shown the returned policy pi and
 // Q_k.
 func (c Config) sample(rng *rand.Rand, m *mdp.MDP, pi, q *mat.Dense) samples {
-	out := samples{values: make([]float64, m.States()), mean: mat.NewDense(m.States(), m.Actions(), nil)}
-	for s := range out.values {
-		for a, p := range pi.RawRowView(s) {
-			if p > 0 { // without, the action may not exist
-				out.values[s] += p * q.At(s, a)
-			}
-		}
-	}
+	out := samples{values: m.StateValues(pi, q), mean: mat.NewDense(m.States(), m.Actions(), nil)}
 	mean := out.mean.RawMatrix().Data
 	for pair := range mean {
 		if !m.Exists(pair/c.Actions, pair%c.Actions) {

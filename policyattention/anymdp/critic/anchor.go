@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/mat"
+
 	"icrl/internal/numeric"
 	"icrl/policyattention/control"
 	"icrl/policyattention/pmd"
@@ -19,21 +21,17 @@ type anchor struct {
 // where the table says nothing, as γ is 0 or all values are equal.
 func newAnchor(x control.Context, rewards []float64) *anchor {
 	states, actions := x.Pi.Dims()
-	a := &anchor{values: make([]float64, states), means: make([]float64, states*actions)}
+	pi0 := mat.NewDense(states, actions, nil)
 	for s := range states {
-		before := make([]float64, actions) // log π_0 and then π_0
+		before := pi0.RawRowView(s) // log π_0 and then π_0
 		for b, p := range x.Pi.RawRowView(s) {
 			if before[b] = math.Inf(-1); p > 0 {
 				before[b] = numeric.Log(p) - float64(x.Eta*x.Q.At(s, b))
 			}
 		}
 		pmd.Softmax(before)
-		for b, p := range before {
-			if p > 0 {
-				a.values[s] += float64(p * x.Q.At(s, b))
-			}
-		}
 	}
+	a := &anchor{values: x.MDP.StateValues(pi0, x.Q), means: make([]float64, states*actions)}
 	least, most := slices.Min(a.values), slices.Max(a.values)
 	if x.MDP.Gamma == 0 || !(most > least) {
 		return nil

@@ -39,6 +39,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
@@ -170,15 +171,7 @@ func (c *Critic) remember(x control.Context) (*memory, error) {
 		m.anchor = newAnchor(x, m.rewards)
 	}
 	m.Total += c.Samples
-	for s := range m.sum {
-		v := 0.0
-		for a, p := range x.Pi.RawRowView(s) {
-			if p > 0 { // without, the action may not exist
-				v += float64(p * x.Q.At(s, a))
-			}
-		}
-		m.sum[s] += v
-	}
+	floats.Add(m.sum, x.MDP.StateValues(x.Pi, x.Q))
 	return m, nil
 }
 
