@@ -25,11 +25,6 @@ type Block struct {
 	P, V *mat.Dense
 }
 
-// NewBlock returns a block of zeros with columns of length d.
-func NewBlock(d int) *Block {
-	return &Block{P: mat.NewDense(d, d, nil), V: mat.NewDense(d, d, nil)}
-}
-
 // Attend returns what the layer adds to the query [d]. The context is [n, d],
 // one prompt column a row. It panics when a shape is another.
 func (b *Block) Attend(context *mat.Dense, query []float64) []float64 {
@@ -114,7 +109,7 @@ func (p *ActorCriticPrompt) Increment(added []float64) (dTheta, dW []float64) {
 // Analytic returns the block whose increments are those of
 // [baseline.ActorCritic.Increment].
 func (p *ActorCriticPrompt) Analytic(gamma float64, steps baseline.StepSizes) *Block {
-	b := NewBlock(p.width)
+	b := &Block{P: mat.NewDense(p.width, p.width, nil), V: mat.NewDense(p.width, p.width, nil)}
 	// Score of a transition: z_iᵀ P q = r + γ w(s′) − w(s) = δ_i.
 	b.P.Set(p.reward.from, p.one.from, 1)
 	for s := range p.States {

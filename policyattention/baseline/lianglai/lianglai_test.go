@@ -68,12 +68,8 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 	p := NewActorCriticPrompt(3, 2)
 	problems := testkit.Must(mdp.Random.Draw(1, 3, 2, 4))(t)
 	rng := seed.New(3, "test")
-	block := NewBlock(p.width)
-	for _, m := range []*mat.Dense{block.P, block.V} {
-		for i := range m.RawMatrix().Data {
-			m.RawMatrix().Data[i] = rng.NormFloat64()
-		}
-	}
+	draw := func() *mat.Dense { return baseline.NormalMatrix(p.width, p.width, 1, rng) }
+	block := &Block{P: draw(), V: draw()}
 	b := newBatch(p, 7)
 	b.draw(rng, problems, 0.9, 1)
 	// The loss by the layer itself, so that this also checks the sparse products

@@ -139,13 +139,9 @@ const unbounded = 1e30
 // attempt is Train on the given MDPs, at one rate.
 func (t Config) attempt(ctx context.Context, prompt *ActorCriticPrompt, problems []mdp.Problem,
 	progress func(step int, loss float64)) (*Trained, error) {
-	block := NewBlock(prompt.width)
 	rng := seed.New(t.Seed, "lianglai", "init")
-	for _, m := range []*mat.Dense{block.P, block.V} {
-		for i := range m.RawMatrix().Data {
-			m.RawMatrix().Data[i] = t.Scale * rng.NormFloat64()
-		}
-	}
+	draw := func() *mat.Dense { return baseline.NormalMatrix(prompt.width, prompt.width, t.Scale, rng) }
+	block := &Block{P: draw(), V: draw()}
 	fit := newFit(prompt, block, t)
 	batch := newBatch(prompt, t.Batch)
 	result := &Trained{Block: block}
