@@ -16,7 +16,6 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/google/renameio/v2"
 
-	"icrl/internal/safetensors"
 	"icrl/policyattention/anymdp"
 )
 
@@ -220,11 +219,7 @@ func pack(out, path string, whole bool) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("site: %w", err)
 	}
-	f, err := safetensors.Unmarshal(b)
-	if err != nil {
-		return "", fmt.Errorf("site: %s: %w", path, err)
-	}
-	if _, err := anymdp.NewNetwork(anymdp.Shape(), safetensors.Floats(f)); err != nil {
+	if _, err := anymdp.Plain(anymdp.Shape(), b); err != nil {
 		return "", fmt.Errorf("site: %s does not hold an actor for any MDP: %w", path, err)
 	}
 	l := learned{File: "learned.js", SHA256: fmt.Sprintf("%x", sha256.Sum256(b))}

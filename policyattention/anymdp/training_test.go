@@ -8,7 +8,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"icrl/internal/safetensors"
 	"icrl/internal/testkit"
 	"icrl/policyattention/seed"
 )
@@ -58,8 +57,7 @@ func TestFirstLoss(t *testing.T) {
 	job := testkit.Must(c.Job())(t)
 	result := testkit.Must(job.Run(t.Context(), testkit.Backend(t), t.TempDir(), nil))(t)
 	settled := testkit.Must(Settle(testkit.Must(os.ReadFile(result.Weights))(t)))(t)
-	f := testkit.Must(safetensors.Unmarshal(settled))(t)
-	forward := testkit.Must(NewNetwork(Shape(), safetensors.Floats(f)))(t).Sequences
+	forward := testkit.Must(Plain(Shape(), settled))(t)
 	first, contexts := seed.New(c.Seed, "any", "batch", 0).IntN(c.Examples), c.Contexts()
 	want := 0.0
 	for i := range c.Batch {

@@ -42,34 +42,31 @@ type headStage struct {
 	shift      int // the place of Head.Shift among the slots, or −1
 }
 
-// reach says for which tokens an output is live.
+// reach says whether a coordinate or an output is live for tokens that are read, and for others.
 type reach struct{ read, other bool }
 
 func (r reach) includes(read bool) bool { return read && r.read || !read && r.other }
 
-// liveness holds the live coordinates of tokens that are read and of others.
-type liveness struct{ read, other []bool }
+func (r reach) or(x reach) reach { return reach{r.read || x.read, r.other || x.other} }
 
-// reaches says for which tokens one of the coordinates in rows is live.
-func (l liveness) reaches(rows []bool) (r reach) {
-	for i, v := range rows {
-		r.read = r.read || v && l.read[i]
-		r.other = r.other || v && l.other[i]
+// liveness is the reach of each coordinate of tokens.
+type liveness []reach
+
+// reaches says for which tokens what a matrix writes is live.
+func (l liveness) reaches(m *sparse) (r reach) {
+	for _, row := range m.rows {
+		r = r.or(l[row.at])
 	}
 	return r
 }
 
-// need makes the coordinates in cols live for the tokens in r. Behind a norm
+// need makes the coordinates that a matrix reads live for the tokens in r. Behind a norm
 // each coordinate depends on all.
-func (l liveness) need(cols []bool, norm *LayerNorm, r reach) {
-	any := false
-	for _, v := range cols {
-		any = any || v
-	}
-	for i, v := range cols {
-		v = v || any && norm != nil
-		l.read[i] = l.read[i] || v && r.read
-		l.other[i] = l.other[i] || v && r.other
+func (l liveness) need(m *sparse, norm *LayerNorm, r reach) {
+	for j, column := range m.columns {
+		if len(column) > 0 || norm != nil && len(m.rows) > 0 {
+			l[j] = l[j].or(r)
+		}
 	}
 }
 
@@ -80,41 +77,35 @@ func (n *Network) compile(r *Readout) (*program, error) {
 		return nil, err
 	}
 	p := &program{width: n.Width, stages: make([]stage, len(n.Blocks)), norm: n.Norm}
-	l := liveness{make([]bool, n.Width), make([]bool, n.Width)}
+	l := make(liveness, n.Width)
 	p.readout, p.bias = compress(r.W, nil, nil), r.Bias
-	_, used := nonzero(r.W)
-	l.need(used, n.Norm, reach{read: true})
+	l.need(p.readout, n.Norm, reach{read: true})
 	for b := len(n.Blocks) - 1; b >= 0; b-- {
 		block, s := &n.Blocks[b], &p.stages[b]
 		s.attentionNorm, s.mapNorm = block.AttentionNorm, block.MapNorm
 		if block.W1 != nil {
 			s.hidden, _ = block.W1.Dims()
 			s.w1, s.w2 = compress(block.W1, nil, nil), compress(block.W2, nil, nil)
-			rows, _ := nonzero(block.W2)
-			_, cols := nonzero(block.W1)
-			s.mapLive = l.reaches(rows)
-			l.need(cols, block.MapNorm, s.mapLive)
+			s.mapLive = l.reaches(s.w2)
+			l.need(s.w1, block.MapNorm, s.mapLive)
 		}
 		// All heads of a block write to the coordinates live behind it.
-		behind := liveness{append([]bool(nil), l.read...), append([]bool(nil), l.other...)}
+		behind := slices.Clone(l)
 		for _, head := range block.Heads {
-			h := compileHead(head, n.Width, behind)
+			h := compileHead(head, behind)
 			if h.live == (reach{}) {
 				continue
 			}
 			s.heads = append(s.heads, h)
-			_, q := nonzero(head.Q)
-			_, k := nonzero(head.K)
-			_, v := nonzero(head.V)
-			l.need(q, block.AttentionNorm, h.live)
-			l.need(k, block.AttentionNorm, reach{true, true})
-			l.need(v, block.AttentionNorm, reach{true, true})
+			l.need(h.q, block.AttentionNorm, h.live)
+			l.need(h.k, block.AttentionNorm, reach{true, true})
+			l.need(h.v, block.AttentionNorm, reach{true, true})
 		}
 	}
 	return p, nil
 }
 
-func compileHead(h Head, width int, behind liveness) headStage {
+func compileHead(h Head, behind liveness) headStage {
 	q, _ := nonzero(h.Q)
 	k, _ := nonzero(h.K)
 	v, _ := nonzero(h.V)
@@ -134,13 +125,11 @@ func compileHead(h Head, width int, behind liveness) headStage {
 	for i, r := range s.v.rows {
 		slot[r.at] = i
 	}
-	written := make([]bool, width)
 	for _, r := range s.o.rows {
-		written[r.at] = true
 		for i, e := range r.entries {
 			r.entries[i].at = slot[e.at]
 		}
 	}
-	s.live = behind.reaches(written)
+	s.live = behind.reaches(s.o)
 	return s
 }
