@@ -95,12 +95,9 @@ func (p *prism) transitions(data []byte) error {
 	want := 0
 	for line, words := range fields(data) {
 		if p.n == 0 {
-			if len(words) != 2 && len(words) != 3 {
-				return fmt.Errorf("line %d: want the numbers of states, choices (of an MDP) and transitions", line)
-			}
 			n, err := strconv.Atoi(words[0])
 			m, err2 := strconv.Atoi(words[len(words)-1])
-			if err != nil || err2 != nil || n < 1 || n > MaxTransitions {
+			if errors.Join(err, err2) != nil || len(words) < 2 || len(words) > 3 || n < 1 || n > MaxTransitions {
 				return fmt.Errorf("line %d: %v, want the numbers of states, choices (of an MDP) and transitions", line,
 					words)
 			}
@@ -130,11 +127,7 @@ func (p *prism) edge(words []string) error {
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		return err
 	}
-	label := ""
-	if len(words) == 5 {
-		label = words[4]
-	}
-	pair := [2]int32{s, int32(c)}
+	pair, label := [2]int32{s, int32(c)}, strings.Join(words[4:], "")
 	if old, ok := p.labels[pair]; ok && old != label {
 		return fmt.Errorf("choice %d of state %d is both %q and %q", c, s, old, label)
 	}
