@@ -148,28 +148,6 @@ type tryCmd struct {
 	Steps  int      `help:"Optimizer steps." default:"1600"`
 }
 
-// preset returns the preset of a variation, whose name says what it changes.
-func (c tryCmd) preset() (experiment.Preset, error) {
-	p, err := paper.FindPreset("quick")
-	if err != nil {
-		return p, err
-	}
-	p.Name = strings.Join(append([]string{"try", c.Method, c.Recipe}, c.Set...), "-")
-	p.Name += fmt.Sprintf("-S%d-steps%d", c.Size, c.Steps)
-	p.Steps, p.Snapshots, p.Limits = c.Steps, nil, nil
-	row := func(name, recipe string, runs int) experiment.Row {
-		return experiment.Row{Block: experiment.Trial, Method: name, Recipe: recipe, Sizes: []int{c.Size}, Runs: runs}
-	}
-	p.Rows = []experiment.Row{row("exact-pmd", "", 0), row(c.Method, c.Recipe, c.Seeds)}
-	if len(c.Set) > 0 {
-		p.Rows = append(p.Rows, row(c.Method, strings.Join(append([]string{c.Recipe}, c.Set...), ","), c.Seeds))
-	}
-	if err := p.Check(); err != nil {
-		return p, fmt.Errorf("%w: %w", errUsage, err)
-	}
-	return p, nil
-}
-
 func (c tryCmd) Run(ctx context.Context, g *globals) error {
 	slices.Sort(c.Set)
 	var settings []string
@@ -184,13 +162,23 @@ func (c tryCmd) Run(ctx context.Context, g *globals) error {
 	if err := cmp.Or(known("setting", paper.Settings(), settings...), known("method", methods, c.Method)); err != nil {
 		return err
 	}
-	p, err := c.preset()
+	p, err := paper.FindPreset("quick")
 	if err != nil {
 		return err
 	}
+	p.Name = strings.Join(append([]string{"try", c.Method, c.Recipe}, c.Set...), "-")
+	p.Name += fmt.Sprintf("-S%d-steps%d", c.Size, c.Steps)
+	p.Steps, p.Snapshots, p.Limits = c.Steps, nil, nil
+	row := func(name, recipe string, runs int) experiment.Row {
+		return experiment.Row{Block: experiment.Trial, Method: name, Recipe: recipe, Sizes: []int{c.Size}, Runs: runs}
+	}
+	p.Rows = []experiment.Row{row("exact-pmd", "", 0), row(c.Method, c.Recipe, c.Seeds)}
+	if len(c.Set) > 0 {
+		p.Rows = append(p.Rows, row(c.Method, strings.Join(append([]string{c.Recipe}, c.Set...), ","), c.Seeds))
+	}
 	store, err := p.Open(g.Artifacts, g.Backend)
-	if err != nil {
-		return err
+	if err != nil { // what is asked for makes no sense
+		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	if err := (evaluateCmd{}).Run(ctx, g, store); err != nil {
 		return err

@@ -146,7 +146,15 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 	switch a.Actor {
 	case "exact":
 	case "decoder":
-		d, err := fixed(m, eta, a.Rounds)
+		bound := m.RMax()
+		if bound == 0 {
+			bound = 1 // there are no rewards, and a cap must be above 0
+		}
+		d, err := decoder.New(decoder.Caps{
+			States: m.States(), Actions: m.Actions(), Gamma: m.Gamma, RMax: bound,
+			EtaMin: eta, EtaMax: eta, Rounds: a.Rounds,
+			Routing: 1e-6, Alpha: .05, Packets: 1, // nothing is sampled
+		})
 		if err != nil {
 			return loop, err
 		}
@@ -177,7 +185,11 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 			return loop, fmt.Errorf("%w: some states lack some actions, and an actor of fixed shape knows of no "+
 				"such thing; --actor exact, decoder and any do", errUsage)
 		}
-		model, err := a.model()
+		if _, err := os.Stat(a.Actor); err != nil {
+			return loop, fmt.Errorf("%w: --actor %q, want \"exact\", \"decoder\", \"any\" or a file of weights: %w",
+				errUsage, a.Actor, err)
+		}
+		model, err := train.Load(a.Actor)
 		if err != nil {
 			return loop, err
 		}
@@ -279,19 +291,6 @@ const leastMass = .005
 // and 16 were trained on: −7.58 to 8.93.
 var valueRange = [2]float64{-7.6, 9}
 
-// fixed returns the decoder for runs on m.
-func fixed(m *mdp.MDP, eta float64, rounds int) (*decoder.Decoder, error) {
-	bound := m.RMax()
-	if bound == 0 {
-		bound = 1 // there are no rewards, and a cap must be above 0
-	}
-	return decoder.New(decoder.Caps{
-		States: m.States(), Actions: m.Actions(), Gamma: m.Gamma, RMax: bound,
-		EtaMin: eta, EtaMax: eta, Rounds: rounds,
-		Routing: 1e-6, Alpha: .05, Packets: 1, // nothing is sampled
-	})
-}
-
 // critic returns the critic that is asked for.
 func (s solveCmd) critic() (control.Critic, error) {
 	switch {
@@ -311,15 +310,6 @@ func (s solveCmd) critic() (control.Critic, error) {
 		return nil, err
 	}
 	return &critic.Critic{Estimate: estimate, Samples: s.Samples, Root: s.Seed}, nil
-}
-
-// model returns the trained actor that is asked for.
-func (s solveCmd) model() (*train.Model, error) {
-	if _, err := os.Stat(s.Actor); err != nil {
-		return nil, fmt.Errorf("%w: --actor %q, want \"exact\", \"decoder\", \"any\" or a file of weights: %w",
-			errUsage, s.Actor, err)
-	}
-	return train.Load(s.Actor)
 }
 
 // deepest is the cliff up to which the actor for any MDP was tried.

@@ -209,31 +209,32 @@ func (l Loop) check() error {
 // one a context, are copied and checked. Those of a LogActor have their logarithms. An error names the context's
 // problem.
 func Act(actor Actor, batch []Context) ([]pmd.Policy, error) {
-	answer := func(batch []Context) (answers []pmd.Policy, err error) {
-		if a, ok := actor.(LogActor); ok {
-			return a.ActLog(batch)
-		}
-		policies, err := actor.Act(batch)
-		for _, pi := range policies {
-			answers = append(answers, pmd.Policy{Pi: pi})
-		}
-		return answers, err
+	var answers []pmd.Policy
+	var policies []*mat.Dense
+	var err error
+	if a, ok := actor.(LogActor); ok {
+		answers, err = a.ActLog(copies(batch))
+	} else {
+		policies, err = actor.Act(copies(batch))
+	}
+	for _, pi := range policies {
+		answers = append(answers, pmd.Policy{Pi: pi})
 	}
 	valid := func(c Context, p pmd.Policy, s, a int) error { return c.checkPolicy(p.Pi, s, a) }
-	return ask("actor", batch, answer, valid, pmd.Policy.Clone)
+	return checked("actor", batch, answers, err, valid, pmd.Policy.Clone)
 }
 
 // Evaluate is the same for a critic's tables [S, A].
 func Evaluate(critic Critic, batch []Context) ([]*mat.Dense, error) {
+	answers, err := critic.Evaluate(copies(batch))
 	clone := func(q *mat.Dense) *mat.Dense { return mat.DenseCopyOf(q) }
-	return ask("critic", batch, critic.Evaluate, Context.checkTable, clone)
+	return checked("critic", batch, answers, err, Context.checkTable, clone)
 }
 
-// ask returns clones of what a part of the loop answers to copies of contexts, and an error that names an answer which
-// it should not have returned.
-func ask[T any](part string, batch []Context, answer func([]Context) ([]T, error),
+// checked returns clones of what a part of the loop has answered to contexts, or its error, or one that names an answer
+// which it should not have returned.
+func checked[T any](part string, batch []Context, answers []T, err error,
 	valid func(c Context, answer T, s, a int) error, clone func(T) T) ([]T, error) {
-	answers, err := answer(copies(batch))
 	if err == nil && len(answers) != len(batch) {
 		err = fmt.Errorf("returned %d tables for %d contexts", len(answers), len(batch))
 	}

@@ -218,12 +218,20 @@ func (p Preset) Unit(c Cell) (u Unit, err error) {
 	s.Root = f.Root
 	u = Unit{Block: c.Block, Name: c.Name(), Key: c.Key, Of: c.Key, Problems: f.Problems}
 	var of computation
-	if study := m.Studies[string(c.Block)]; study != nil {
-		own, err := study(s)
+	if ask := m.Studies[string(c.Block)]; ask != nil {
+		own, err := ask(s)
 		if err != nil {
 			return u, err
 		}
-		of = newStudy(&u, own, b, f)
+		u.Weights, u.Tolerance = own.Weights(), walking
+		if method.Networks(u.Weights) {
+			u.Tolerance = network
+		}
+		if own.OwnProblems() {
+			u.Problems, u.OneIn, of = 0, b.OneIn, study{nil, own}
+		} else {
+			u.Sample, of = min(inputs, f.Problems), study{&f, own}
+		}
 	} else if c.Seed == 0 && !m.Untrained {
 		return u, errors.New("it has no model seed")
 	} else if of, err = p.computation(&u, b, m, s, f); err != nil {

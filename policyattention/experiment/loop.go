@@ -196,19 +196,6 @@ type study struct {
 	Study    method.Study `json:"study"`
 }
 
-func newStudy(u *Unit, own method.Study, b block, f Fixtures) study {
-	u.Weights, u.Tolerance = own.Weights(), walking
-	if method.Networks(u.Weights) {
-		u.Tolerance = network
-	}
-	if own.OwnProblems() {
-		u.Problems, u.OneIn = 0, b.OneIn
-		return study{nil, own}
-	}
-	u.Sample = min(inputs, f.Problems)
-	return study{&f, own}
-}
-
 func (x study) compute(s *Store, key rows.Key, at []int32, _ *Result) (*Result, error) {
 	var problems []mdp.Problem
 	var err error

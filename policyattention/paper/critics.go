@@ -18,7 +18,10 @@ type SampleMean struct {
 	Weight  float64 `json:"weight"` // 1
 }
 
-func sampleMean(s method.Setting) method.Critic { return &SampleMean{Samples: samples(s), Weight: 1} }
+func sampleMean(l *Loop, s method.Setting) error {
+	l.Critic = &SampleMean{Samples: samples(s), Weight: 1}
+	return nil
+}
 
 // Weights implements method.Critic; there are none.
 func (c *SampleMean) Weights() []method.Weights { return nil }
@@ -35,15 +38,16 @@ type MemoryCritic struct {
 	Anchored bool          `json:"anchored,omitempty"` // true
 }
 
-// anchoredCritic returns the critic of a setting's identity. One network serves all sizes, so
+// anchoredCritic adds the critic of a setting's identity. One network serves all sizes, so
 // that the first identities of all are the same weights.
-func anchoredCritic(s method.Setting) method.Critic {
+func anchoredCritic(l *Loop, s method.Setting) error {
 	const first = 32_000
 	t := critic.Standard(first + s.Identity.Model%100)
 	s.Limits.Bound("critic-steps", &t.Steps)
 	s.Limits.Bound("critic-problems", &t.Problems)
 	t.Optimizer.Cosine = t.Steps
-	return &MemoryCritic{samples(s), t, true}
+	l.Critic = &MemoryCritic{samples(s), t, true}
+	return nil
 }
 
 // Weights implements method.Critic.

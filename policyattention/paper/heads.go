@@ -174,24 +174,19 @@ func traces(model *train.Model, contexts []control.Context) (attention [][3]floa
 			for head, weights := range b.Weights {
 				for query, row := range weights {
 					for key, w := range row {
-						attention[l*c.Heads+head][role(query, key, c.Actions)] += w / float64(len(contexts)*pairs)
+						to := 2 // another state
+						if key == query {
+							to = 0
+						} else if key/c.Actions == query/c.Actions {
+							to = 1
+						}
+						attention[l*c.Heads+head][to] += w / float64(len(contexts)*pairs)
 					}
 				}
 			}
 		}
 	}
 	return attention, held, nil
-}
-
-// role is 0 for a pair's own token, 1 for another action of its state, 2 for another state.
-func role(query, key, actions int) int {
-	switch {
-	case key == query:
-		return 0
-	case key/actions == query/actions:
-		return 1
-	}
-	return 2
 }
 
 // readOut is R² of each y in the second half of the tokens, by least squares in the first.

@@ -13,26 +13,26 @@ import (
 // proposed are the paper's learned controllers, in the order of tables: a Transformer as the actor of
 // the loop, with the exact critic or a learned one.
 var proposed = []method.Method{
-	actorOf(method.Method{Name: "policyattention", Label: "PolicyAttention",
+	loopOf(method.Method{Name: "policyattention", Label: "PolicyAttention",
 		Studies: map[string]func(method.Setting) (method.Study, error){"heads": headsOf, "sizes": sizesOf}},
 		train.Proximal, nil),
-	actorOf(method.Method{Name: "pmd-target", Label: "PMD-target"}, train.PMDTarget, nil),
+	loopOf(method.Method{Name: "pmd-target", Label: "PMD-target"}, train.PMDTarget, nil),
 	// Nothing bounds its logits: they span up to 200 nats, where others' span 20, and
 	// float32 rounds them more.
-	actorOf(method.Method{Name: "reward-only", Label: "reward-only", Tolerance: 5e-3}, train.RewardOnly, nil),
-	actorOf(method.Method{Name: "policyattention-learned-critic", Label: "PolicyAttention, learned critic",
+	loopOf(method.Method{Name: "reward-only", Label: "reward-only", Tolerance: 5e-3}, train.RewardOnly, nil),
+	loopOf(method.Method{Name: "policyattention-learned-critic", Label: "PolicyAttention, learned critic",
 		Tolerance: 5e-3}, train.Proximal,
 		func(l *Loop, s method.Setting) (err error) {
 			l.Critic, err = weights(train.Critic, s)
 			return err
 		}),
-	criticOf("sample-mean", "exact PMD, mean of samples", true, sampleMean),
-	actorOf(method.Method{Name: "policyattention-sample-mean", Label: "PolicyAttention, mean of samples"},
-		train.Proximal, with(sampleMean)),
-	criticOf("anchored-critic", "exact PMD, anchored critic", false, anchoredCritic),
-	actorOf(method.Method{Name: "policyattention-anchored-critic", Label: "PolicyAttention, anchored critic"},
-		train.Proximal, with(anchoredCritic)),
-	actorOf(method.Method{Name: "policyattention-mixture", Label: "PolicyAttention, mixed"}, train.Proximal,
+	loopOf(method.Method{Name: "sample-mean", Label: "exact PMD, mean of samples", Untrained: true}, "", sampleMean),
+	loopOf(method.Method{Name: "policyattention-sample-mean", Label: "PolicyAttention, mean of samples"},
+		train.Proximal, sampleMean),
+	loopOf(method.Method{Name: "anchored-critic", Label: "exact PMD, anchored critic"}, "", anchoredCritic),
+	loopOf(method.Method{Name: "policyattention-anchored-critic", Label: "PolicyAttention, anchored critic"},
+		train.Proximal, anchoredCritic),
+	loopOf(method.Method{Name: "policyattention-mixture", Label: "PolicyAttention, mixed"}, train.Proximal,
 		func(l *Loop, s method.Setting) error {
 			l.Phi = s.Mixture
 			return nil
@@ -42,33 +42,20 @@ var proposed = []method.Method{
 // objectives are what the weights along training are looked at of.
 var objectives = map[method.Name]train.Objective{"policyattention": train.Proximal, "pmd-target": train.PMDTarget}
 
-// actorOf completes a method whose loop has a trained actor; add, if not nil, adds to the loop.
-func actorOf(m method.Method, objective train.Objective, add func(*Loop, method.Setting) error) method.Method {
+// loopOf completes a method whose loop has a trained actor, if there is an objective; add, if not nil, adds to the loop.
+func loopOf(m method.Method, objective train.Objective, add func(*Loop, method.Setting) error) method.Method {
 	m.Deploy = func(s method.Setting) (method.Deployment, error) {
 		l := &Loop{}
 		var err error
-		if l.Actor, err = weights(objective, s); err == nil && add != nil {
+		if objective != "" {
+			l.Actor, err = weights(objective, s)
+		}
+		if err == nil && add != nil {
 			err = add(l, s)
 		}
 		return l, err
 	}
 	return m
-}
-
-// with adds a critic to a loop.
-func with(critic func(method.Setting) method.Critic) func(*Loop, method.Setting) error {
-	return func(l *Loop, s method.Setting) error {
-		l.Critic = critic(s)
-		return nil
-	}
-}
-
-// criticOf is a critic with the exact actor.
-func criticOf(name, label string, untrained bool, critic func(method.Setting) method.Critic) method.Method {
-	return method.Method{Name: name, Label: label, Untrained: untrained,
-		Deploy: func(s method.Setting) (method.Deployment, error) {
-			return &Loop{Critic: critic(s)}, nil
-		}}
 }
 
 // Loop is a closed loop. An absent part is the exact one: the PMD step, the one-step

@@ -102,13 +102,11 @@ func (p *Panel) Drawable(s Series) Series {
 	return s
 }
 
-var light = color.RGBA{230, 230, 230, 255}
-
 // axes returns an empty plot in the style of all figures.
 func (p *Panel) axes() *plot.Plot {
 	a := plot.New()
 	grid := plotter.NewGrid()
-	grid.Horizontal.Color, grid.Vertical.Color = light, color.Transparent
+	grid.Horizontal.Color, grid.Vertical.Color = color.RGBA{230, 230, 230, 255}, color.Transparent
 	a.Add(grid)
 	for _, style := range []*text.Style{
 		&a.Title.TextStyle, &a.X.Label.TextStyle, &a.Y.Label.TextStyle, &a.X.Tick.Label, &a.Y.Tick.Label,
@@ -213,19 +211,15 @@ func (f *Figure) draw(c draw.Canvas) error {
 	for i, canvas := range plot.Align([][]*plot.Plot{plots}, tiles, c)[0] {
 		a := plots[i]
 		a.Draw(canvas)
-		nameLines(c, a, a.DataCanvas(canvas), ends[i])
-		labelAxes(c, canvas, a, f.Panels[i])
+		data := a.DataCanvas(canvas)
+		nameLines(c, a, data, ends[i])
+		below, beside := a.X.Label.TextStyle, a.Y.Label.TextStyle
+		below.XAlign, below.YAlign = draw.XCenter, draw.YTop
+		beside.XAlign, beside.Rotation = draw.XCenter, beside.Rotation+math.Pi/2
+		c.FillText(below, vg.Point{X: data.Center().X, Y: canvas.Min.Y - .5*vg.Millimeter}, f.Panels[i].X)
+		c.FillText(beside, vg.Point{X: canvas.Min.X - 1.8*vg.Millimeter, Y: data.Center().Y}, f.Panels[i].Y)
 	}
 	return nil
-}
-
-func labelAxes(c, canvas draw.Canvas, a *plot.Plot, p *Panel) {
-	data := a.DataCanvas(canvas)
-	below, beside := a.X.Label.TextStyle, a.Y.Label.TextStyle
-	below.XAlign, below.YAlign = draw.XCenter, draw.YTop
-	beside.XAlign, beside.Rotation = draw.XCenter, beside.Rotation+math.Pi/2
-	c.FillText(below, vg.Point{X: data.Center().X, Y: canvas.Min.Y - .5*vg.Millimeter}, p.X)
-	c.FillText(beside, vg.Point{X: canvas.Min.X - 1.8*vg.Millimeter, Y: data.Center().Y}, p.Y)
 }
 
 // Check returns an error if the figure has no panel, or one with a logarithmic axis, which needs a point, has none.

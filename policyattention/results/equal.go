@@ -236,9 +236,6 @@ func (s *Store) lead() (t Table) {
 	return t
 }
 
-// treatments are policies after 20 rounds as returned, and sharpened.
-var treatments = []any{20, "chosen", "greedy"}
-
 // leadSharpness is the lead when every policy is sharpened, and its parts of greedy policies.
 func (s *Store) leadSharpness() (t Table) {
 	t.Columns = []string{"method", "S", "lead", "at temperatures", "greedy", "= update rule", "+ information",
@@ -247,7 +244,7 @@ func (s *Store) leadSharpness() (t Table) {
 		for _, states := range []int{8, 16} {
 			row := []any{Label(method), fmt.Sprint(states)}
 			var last Lead
-			for _, how := range treatments {
+			for _, how := range []any{20, "chosen", "greedy"} { // see after
 				var err error
 				last, err = s.LeadOver(method, states, how)
 				t.err = errors.Join(t.err, err)

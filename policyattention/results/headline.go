@@ -33,7 +33,8 @@ func (s *Store) headline() Table {
 
 func (s *Store) headlineOf(horizons []int, filters ...Filter) Table {
 	return s.Block("headline").Where(filters...).At(horizons...).By(Method, Recipe, S, T).Runs().
-		Against(s.exact("headline").At(horizons...).By(S)).OverProblems().ByRun().Ratio().WithTail().Locked()
+		Against(s.exact("headline").At(horizons...).By(S)).
+		estimate("over-problems", "means / reference").ByRun().Ratio().WithTail().estimate("locked", "locked")
 }
 
 // seen are the recipes by which tokens see each other, and what a pair sees.
@@ -56,7 +57,7 @@ func (s *Store) attention() (t Table) {
 				}
 				return c.shown()
 			})
-			t = t.Then(part.Locking())
+			t = t.Then(part.estimate("locking", "runs that lock up"))
 		}
 	}
 	return t.short("a pair sees", "S", "one-step row-L1 [range over runs]", "runs", "means / reference", "locked",
@@ -140,7 +141,8 @@ func (s *Store) sharpness() (t Table) {
 	var order []string // of method, recipe and S
 	chosen, least, ours := map[string]float64{}, map[string]float64{}, map[string][3][][]float64{}
 	for _, l := range tried.lines {
-		key, mean := treated(l.group.key), stats.Mean(slices.Concat(l.group.sample...))
+		key := strings.Join([]string{l.group.key[Method], l.group.key[Recipe], l.group.key[S]}, " ")
+		mean := stats.Mean(slices.Concat(l.group.sample...))
 		if before, ok := least[key]; !ok {
 			order = append(order, key)
 		} else if before <= mean {
@@ -171,11 +173,6 @@ func (s *Store) sharpness() (t Table) {
 		t.Add(row...)
 	}
 	return t
-}
-
-// treated names what policies are of.
-func treated(key map[Column]string) string {
-	return strings.Join([]string{key[Method], key[Recipe], key[S]}, " ")
 }
 
 // treatedLosses are those of policies of the benchmark at T = 20 as returned, at chosen temperatures, and

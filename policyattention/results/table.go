@@ -143,20 +143,6 @@ func (t Table) Paired() Table { return t.estimate("paired", "difference by probl
 // RatioOfMeans adds the median over runs of the ratio of mean losses.
 func (t Table) RatioOfMeans() Table { return t.estimate("ratio-of-means", "ratio of means") }
 
-// OverProblems adds the ratio of mean losses over all runs, whose interval is for other problems and
-// the same trained networks.
-func (t Table) OverProblems() Table { return t.estimate("over-problems", "means / reference") }
-
-// Locked adds the share of problems on which a run's loss is above the reference's by more than
-// Behind.
-func (t Table) Locked() Table { return t.estimate("locked", "locked") }
-
-// Locking adds the share of runs for which the share of Locked is above Often.
-func (t Table) Locking() Table { return t.estimate("locking", "runs that lock up") }
-
-// Improvement adds the probability that a run's loss is below the reference's.
-func (t Table) Improvement() Table { return t.estimate("improvement", "P(below reference)") }
-
 // statistics are what tables and queries estimate of a sample x [runs][problems], but for the first two
 // beside that of a reference y.
 var statistics = map[string]func(x, y [][]float64) (stats.Estimate, error){
@@ -166,8 +152,9 @@ var statistics = map[string]func(x, y [][]float64) (stats.Estimate, error){
 	"difference":     stats.Standard.Difference,
 	"paired":         stats.Standard.PairedDifference,
 	"ratio-of-means": stats.Standard.RatioOfMeans,
-	"over-problems":  stats.RatioOverProblems,
+	"over-problems":  stats.RatioOverProblems, // of means, for other problems and the same networks
 	"improvement":    stats.Improvement,
+	// The share of problems that are more than Behind above the reference, and of runs of which it is above Often.
 	"locked": func(x, y [][]float64) (stats.Estimate, error) {
 		e := stats.Share(excess(x, y).Above*float64(len(x[0])), len(x[0]))
 		for j := range x {

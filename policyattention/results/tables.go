@@ -111,7 +111,7 @@ func (s *Store) oracle() Table {
 func (s *Store) benchmark() Table {
 	return s.Block("benchmark").At(Horizons...).By(Method, Recipe, S, T).Median().Beside(ThePaper).WithInterval().
 		Runs().Against(s.exact("benchmark").At(Horizons...).By(S)).Ratio().WithInterval().WithTail().
-		RatioOfMeans().WithInterval().InterquartileMean().Improvement()
+		RatioOfMeans().WithInterval().InterquartileMean().estimate("improvement", "P(below reference)")
 }
 
 func (s *Store) confirmation() (t Table) {

@@ -42,7 +42,7 @@ func schema(row reflect.Type) *parquet.Schema { return parquet.SchemaOf(reflect.
 func encode(to io.Writer, rows reflect.Value) error {
 	w := parquet.NewWriter(to, schema(rows.Type().Elem()),
 		parquet.CreatedBy("PolicyAttention", "1", ""), parquet.MaxRowsPerRowGroup(rowGroup))
-	fields := leaves(rows.Type().Elem(), nil)
+	fields := leaves(rows.Type().Elem())
 	batch := make([]parquet.Row, 0, 1024)
 	for i := range rows.Len() {
 		var row parquet.Row
@@ -60,13 +60,10 @@ func encode(to io.Writer, rows reflect.Value) error {
 }
 
 // leaves returns the indices of the fields of a struct, in the order of columns.
-func leaves(t reflect.Type, at []int) (all [][]int) {
-	for i := range t.NumField() {
-		f, index := t.Field(i), append(at[:len(at):len(at)], i)
-		if f.Anonymous {
-			all = append(all, leaves(f.Type, index)...)
-		} else {
-			all = append(all, index)
+func leaves(t reflect.Type) (all [][]int) {
+	for _, f := range reflect.VisibleFields(t) {
+		if !f.Anonymous {
+			all = append(all, f.Index)
 		}
 	}
 	return all
@@ -117,7 +114,7 @@ var errColumns = errors.New("its columns are")
 // decode reads a file into rows of the same columns.
 func decode(b []byte, rows reflect.Value) error {
 	row := rows.Type().Elem()
-	want, fields := schema(row), leaves(row, nil)
+	want, fields := schema(row), leaves(row)
 	var all reflect.Value
 	return scan(b, func(f *parquet.File) error {
 		if got := f.Schema(); !parquet.EqualNodes(got, want) {

@@ -187,7 +187,7 @@ func (t Tables) Compare(again Tables, tolerance float64, differs func(row int, w
 }
 
 func compare(stored, again reflect.Value, tolerance float64, differs func(row int, what string)) {
-	fields := leaves(stored.Type().Elem(), nil)
+	fields := leaves(stored.Type().Elem())
 	at := 0
 	for i := range again.Len() {
 		want, from := again.Index(i), at
