@@ -91,6 +91,9 @@ func TestExitCodes(t *testing.T) {
 	testkit.Check(t, os.WriteFile(plain, nil, 0o644))
 	empty := t.TempDir()
 	unsealed := testkit.Must(filepath.Glob("../../artifacts/paper/train/liang-lai-*/weights.safetensors"))(t)
+	if len(unsealed) == 0 {
+		t.Fatal("there are no weights of Liang–Lai's")
+	}
 	for _, c := range []struct {
 		args   []string
 		code   int

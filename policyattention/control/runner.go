@@ -88,7 +88,7 @@ func (s *Scale) runner(q0 *mat.Dense, eta float64, turn Turn) (*Runner, error) {
 func (r *Runner) Step() (*Round, error) {
 	k, err := r.measure()
 	if err != nil {
-		return nil, fmt.Errorf("round %d: %w", r.rounds, err)
+		return nil, fmt.Errorf("control: round %d: %w", r.rounds, err)
 	}
 	return k, nil
 }

@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"runtime"
 	"slices"
 	"testing"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/numeric"
 	"icrl/internal/testkit"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
@@ -58,17 +57,6 @@ func TestConverges(t *testing.T) {
 	}
 }
 
-// parallel calls f for 0…n−1 on all processors.
-func parallel(t *testing.T, n int, f func(i int) error) {
-	t.Helper()
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range n {
-		g.Go(func() error { return f(i) })
-	}
-	testkit.Check(t, g.Wait())
-}
-
 // TestAudit checks Theorem 2 on 69,120 returned policies, the paper's count:
 // 11,520 runs of the decoder at six horizons each.
 func TestAudit(t *testing.T) {
@@ -81,7 +69,7 @@ func TestAudit(t *testing.T) {
 		d := testkit.Must(New(paperCaps(sh.s, sh.a, sh.m)))(t)
 		problems := testkit.Must(mdp.Random.Draw(8, sh.s, sh.a, sh.runs))(t)
 		rounds := make([][]*Round, sh.runs)
-		parallel(t, sh.runs, func(i int) error {
+		testkit.Check(t, numeric.Parallel(sh.runs, func(i int) error {
 			q0, err := problems[i].MDP.PolicyValue(problems[i].Pi0)
 			if err != nil {
 				return err
@@ -94,7 +82,7 @@ func TestAudit(t *testing.T) {
 				}
 			}
 			return err
-		})
+		}))
 		for i := range rounds {
 			for _, r := range rounds[i] {
 				left := r.Bound.Total() - r.Distance
@@ -129,7 +117,7 @@ func TestCoverage(t *testing.T) {
 	extreme := mat.NewDense(2, 2, []float64{d.B, d.B, -d.B, -d.B})
 	problems := testkit.Must(mdp.Random.Draw(10, 2, 2, audits))(t)
 	closest := make([]float64, audits) // greatest δ/bound of an audit
-	parallel(t, audits, func(i int) error {
+	testkit.Check(t, numeric.Parallel(audits, func(i int) error {
 		env, err := mdp.New(.99, problems[i].MDP.DenseP(), problems[i].MDP.R)
 		if err != nil {
 			return err
@@ -150,7 +138,7 @@ func TestCoverage(t *testing.T) {
 			closest[i] = max(closest[i], r.Delta/r.DeltaBound)
 		}
 		return nil
-	})
+	}))
 	failures := floats.Count(func(x float64) bool { return x > 1 }, closest)
 	t.Logf("%d failures in %d audits of %d rounds, at most %g allowed; largest δ/bound %.3f", failures, audits,
 		caps.Rounds, alpha*audits, slices.Max(closest))

@@ -49,7 +49,7 @@ type block struct {
 	// Rounds are in the rows, all where it is nil; Policies are those whose policies are stored.
 	Rounds, Policies func(Protocol) []int
 	Alone            bool // only losses are kept, no residuals
-	Brief            bool // as Alone, without round 0 and what is the same in all rounds, for thousands of problems
+	Brief            bool // with Alone: no round 0, nor what is the same in all rounds, for thousands of problems
 	Families         []mdp.Family
 	OneIn            int // see Unit; for units whose rows are not by problem
 }

@@ -132,7 +132,10 @@ func readJSON(path string, v any) error {
 // FileDigest returns the SHA-256 of a file in hexadecimal.
 func FileDigest(path string) (string, error) {
 	b, err := os.ReadFile(path)
-	return digest(b), err
+	if err != nil {
+		return "", err
+	}
+	return digest(b), nil
 }
 
 func digest(b []byte) string {

@@ -225,9 +225,9 @@ func (l *Loop) checkPolicies(stored *Result, differs func(row int, what string))
 	if err != nil {
 		return err
 	}
-	losses, tolerance := map[[2]int32]float64{}, exactly
+	losses, rounding := map[[2]int32]float64{}, 0.0
 	if l.single {
-		tolerance = single
+		rounding = single
 	}
 	for _, r := range stored.Rounds {
 		losses[[2]int32{r.Problem, r.Round}] = r.Loss
@@ -240,7 +240,7 @@ func (l *Loop) checkPolicies(stored *Result, differs func(row int, what string))
 		}
 		loss, err := scales[p.Problem].Loss(mat.NewDense(l.Problems.States, l.Problems.Actions, slices.Clone(p.Policy)))
 		want, ok := losses[[2]int32{p.Problem, p.Round}]
-		if err != nil || !ok || !(math.Abs(loss-want) <= tolerance*max(1, want)) {
+		if err != nil || !ok || !(math.Abs(loss-want) <= exactly*max(1, want)+rounding*want) {
 			differs(n+1, fmt.Sprintf("%s: the stored policy has loss %v (%v), its row says %v", at, loss, err, want))
 		}
 	}

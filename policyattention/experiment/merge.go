@@ -30,7 +30,7 @@ func (s *Store) Merge(ctx context.Context) (put int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	m := merge{map[string][]Record{trainingsFile: {}, runsFile: {}}, map[Block]*rows.Tables{}, nil, 0}
+	m := merge{records: map[string][]Record{trainingsFile: {}, runsFile: {}}, tables: map[Block]*rows.Tables{}}
 	if err := errors.Join(m.gather(s, tasks), m.unplanned(s, tasks)); err != nil {
 		return 0, err
 	}

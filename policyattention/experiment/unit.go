@@ -35,8 +35,8 @@ type Unit struct {
 	Chosen    bool
 	OneIn     int
 	Tolerance float64
-	// Compute returns the rows on some problems. Where the unit is verified, stored is what it has left on these, so
-	// that recorded choices are made again.
+	// Compute returns the rows on some problems, the first ones unless the unit is Chosen. Where the unit is verified,
+	// stored is what it has left on these, so that recorded choices are made again.
 	Compute func(ctx context.Context, s *Store, problems []int32, stored *Result) (*Result, error)
 }
 

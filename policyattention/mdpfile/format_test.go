@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/sbinet/npyio/npz"
-	npyz "github.com/sbinet/npyio/npz"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
@@ -487,7 +486,7 @@ func TestDocument(t *testing.T) {
 func TestSinglePrecision(t *testing.T) {
 	write := func(p float32) string {
 		path := filepath.Join(t.TempDir(), "single.npz")
-		w := testkit.Must(npyz.Create(path))(t)
+		w := testkit.Must(npz.Create(path))(t)
 		row := [3]float32{1. / 3, 1. / 3, p}
 		table := [3][3]float32{row, row, row}
 		testkit.Check(t, w.Write("gamma", .9))

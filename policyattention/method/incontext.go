@@ -34,9 +34,12 @@ func (d *InContext[C]) Weights() []Weights { return []Weights{Last(d.Training)} 
 // Controller implements Deployment.
 func (d *InContext[C]) Controller(m *Models, _ float64, _ uint64) (control.Controller, error) {
 	reader, err := d.Open(m, d)
+	if err != nil {
+		return nil, err
+	}
 	return baseline.InContext{
 		Name: d.Training.Key(), States: d.States, Actions: d.Actions, Root: d.Root, Reader: reader,
-	}, err
+	}, nil
 }
 
 // rooted is the same with other transitions.

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"icrl/policyattention/report"
-
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"icrl/policyattention/report"
 )
 
 // A bundle is one output in several formats, by MIME type. The reader's program takes

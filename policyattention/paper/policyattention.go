@@ -42,7 +42,8 @@ var proposed = []method.Method{
 // objectives are what the weights along training are looked at of.
 var objectives = map[method.Name]train.Objective{"policyattention": train.Proximal, "pmd-target": train.PMDTarget}
 
-// loopOf completes a method whose loop has a trained actor, if there is an objective; add, if not nil, adds to the loop.
+// loopOf completes a method whose loop has a trained actor, if there is an objective; add, if not nil, adds to
+// the loop.
 func loopOf(m method.Method, objective train.Objective, add func(*Loop, method.Setting) error) method.Method {
 	m.Deploy = func(s method.Setting) (method.Deployment, error) {
 		l := &Loop{}

@@ -195,8 +195,8 @@ func TestGradientOfRisk(t *testing.T) {
 }
 
 // TestFlowOfRisk holds gradient flow and descent against the contraction that is proved: a step multiplies
-// ϑ − ϑ* by I − step·G, whose eigenvalues lie in [p₀λ, L]. Steps of 1/(16L) are Euler's of the flow, and never
-// slower than its bound, as 1 − x ≤ exp(−x); steps of 1/L end at the rate of the matrix at ϑ*.
+// ϑ − ϑ* by I − step·G, whose eigenvalues lie in [p₀λ, L]. Steps of 1/(16L) are Euler's of the flow, and
+// never slower than its bound, as 1 − x ≤ exp(−x); steps of 1/L end at the rate of the matrix at ϑ*.
 func TestFlowOfRisk(t *testing.T) {
 	rng := seed.New(16)
 	for trial := range 6 {

@@ -104,8 +104,8 @@ type Bound struct {
 // Total returns the bound on ‖Q* − Q^{π̂_T}‖∞.
 func (b Bound) Total() float64 { return b.Initial + b.Critic + b.Greedy + b.Last }
 
-// StartBound is the bound at horizon 0, before any policy is returned, from E₀ = ‖Q* − Q_0‖∞. At γ = 1 it and all that
-// follow are infinite.
+// StartBound is the bound at horizon 0, before any policy is returned, from E₀ = ‖Q* − Q_0‖∞. At γ = 1
+// it and all that follow are infinite.
 func StartBound(gamma, e0 float64) Bound {
 	if gamma == 1 {
 		return Bound{Initial: math.Inf(1)}

@@ -154,7 +154,7 @@ func (t Table) body() string {
 //go:embed table.html
 var tableHTML string
 
-var page = template.Must(template.New("table").Parse(tableHTML))
+var page = template.Must(template.New("table").Parse(strings.TrimSuffix(tableHTML, "\n")))
 
 // HTML writes the table as an HTML fragment.
 func (t Table) HTML(w io.Writer) error { return page.Execute(w, t) }

@@ -44,8 +44,12 @@ var seen = []struct{ recipe, pair string }{{"plain", "all before (paper)"},
 
 // attention compares networks with attention and without: all training runs that there are.
 func (s *Store) attention() (t Table) {
-	for _, states := range []string{"4", "8"} {
+	for _, states := range []string{"4", "8", "16"} {
+		trained := s.Block("headline").Where(S.Is(states)).Values(Recipe)
 		for _, x := range seen {
+			if !slices.Contains(trained, x.recipe) {
+				continue
+			}
 			part := s.looped(x.recipe, states).with("a pair sees", func(line) any { return x.pair })
 			part = part.with("one-step row-L1 [range over runs]", func(l line) any {
 				c, err := s.oneStep(x.recipe, states)

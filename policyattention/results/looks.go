@@ -7,8 +7,15 @@ import (
 
 // looks are how tables and figures show a method: its name, label and colour. They are in the order of the paper's
 // tables, the last those of the study with equal information alone. Colours stay apart for colour-blind readers (Okabe
-// and Ito). Then come recipes in their order.
+// and Ito).
 var looks = fields(content("looks.tsv"))[1:]
+
+// recipes in the order of tables.
+var recipes = []string{
+	"native", "harness", "plain", "prior", "paper-features", "paper", "paper-uniform", "tuned", "tuned-initial",
+	"full", "full-short", "full-cleared", "full-tuned", "first", "cpu", "cpu-tuned", "cpu-tuned-short", "cpu-cleared",
+	"source", "source-tuned",
+}
 
 // Label is a method as tables write it; one that is not known has its own name.
 func Label(method string) string {
@@ -43,5 +50,8 @@ func rank(name string) int {
 	if i := indexOf(name); i >= 0 {
 		return i
 	}
-	return len(looks)
+	if i := slices.Index(recipes, name); i >= 0 {
+		return len(looks) + i
+	}
+	return len(looks) + len(recipes)
 }

@@ -2,6 +2,7 @@ package results
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,7 +38,7 @@ func (s *Store) lists() (runs, trainings []run, err error) {
 			failed = json.Unmarshal(text, list)
 		}
 		if failed != nil {
-			err = fmt.Errorf("results: %s: %w", name, failed)
+			err = errors.Join(err, fmt.Errorf("results: %s: %w", name, failed))
 		}
 	}
 	return runs, trainings, err

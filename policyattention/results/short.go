@@ -35,13 +35,13 @@ func (s *Store) reproduced() (t Table) {
 		"ratio shift method=policyattention family=sparse-transitions t=20",
 		"difference confirmation method=policyattention-mixture t=20",
 	} {
-		for _, c := range ThePaper.Claims {
-			if strings.HasPrefix(c.Query, prefix) {
-				j, err := s.Judge(c)
-				t.err = errors.Join(t.err, err)
-				t.Add(j.Sentence, j.Printed.Text, said(j.Here), string(j.Verdict), j.Reason)
-			}
+		at := slices.IndexFunc(ThePaper.Claims, func(c Claim) bool { return strings.HasPrefix(c.Query, prefix) })
+		if at < 0 {
+			return Table{err: fmt.Errorf("results: no claim about %q", prefix)}
 		}
+		j, err := s.Judge(ThePaper.Claims[at])
+		t.err = errors.Join(t.err, err)
+		t.Add(j.Sentence, j.Printed.Text, said(j.Here), string(j.Verdict), j.Reason)
 	}
 	return t
 }

@@ -46,12 +46,6 @@ func (t Table) Shown() (report.Table, error) {
 	return t.Table, t.err
 }
 
-// Titled names the table and adds notes.
-func (t Table) Titled(title string, notes ...string) Table {
-	t.Title, t.Notes = title, append(slices.Clone(t.Notes), notes...)
-	return t
-}
-
 // Add adds a row, one entry a column.
 func (t *Table) Add(entries ...any) { t.lines = append(t.lines, line{entries: entries}) }
 

@@ -48,8 +48,10 @@ func newSession(b compute.Backend, j Job, from *state) (*Session, error) {
 	s := &Session{state: from, job: j, backend: b}
 	fixed, stored := j.Batches.(Fixed)
 	if t, ok := j.Model.(Transformer); ok && stored && backend.IsGo(b) {
-		s.trainer, err = newTrainer(b, t, fixed, data, s.optimizer)
-		return s, err
+		if s.trainer, err = newTrainer(b, t, fixed, data, s.optimizer); err != nil {
+			return nil, err
+		}
+		return s, nil
 	}
 	parts := 1
 	if backend.IsXLACPU(b) {

@@ -62,6 +62,24 @@ func read(t *testing.T, path string) []byte {
 	return b
 }
 
+// TestTrainLearns trains every objective and asks that its loss fell.
+func TestTrainLearns(t *testing.T) {
+	for _, o := range Objectives {
+		c := tiny(o)
+		c.Steps, c.Optimizer.LearningRate = 200, 1e-2
+		r := mustTrain(t, c, t.TempDir())
+		mean := func(x []float32) (sum float32) {
+			for _, v := range x {
+				sum += v / float32(len(x))
+			}
+			return sum
+		}
+		if first, last := mean(r.Losses[:20]), mean(r.Losses[180:]); !(last < first) {
+			t.Errorf("%s: loss %v in the first 20 steps, %v in the last", o, first, last)
+		}
+	}
+}
+
 // A run of fewer steps ends in the weights that a longer one has after as many.
 func TestShorterRun(t *testing.T) {
 	c := tiny(Proximal)

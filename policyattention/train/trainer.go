@@ -22,6 +22,7 @@ type trainer struct {
 	gradients      [][]float32 // of parts of a batch
 }
 
+// newTrainer returns the trainer of a network on a backend, for the parameters of an optimizer.
 func newTrainer(b compute.Backend, of Transformer, batches Fixed, data []*tensors.Tensor, o *engine.Optimizer) (
 	t *trainer, err error) {
 	t = &trainer{optimizer: o, index: batches.Index(0).Shape().Dimensions[1:]}
@@ -33,7 +34,8 @@ func newTrainer(b compute.Backend, of Transformer, batches Fixed, data []*tensor
 	}
 	t.tokens, err = NewExec(b, func(in []*Node) (asked *Node) {
 		of.Objective(func(tokens *Node, k int) *Node {
-			if asked = tokens; t.k == 0 { // the first graph is built before there are several threads
+			asked = tokens
+			if t.k == 0 { // the first graph is built before there are several threads
 				t.k = k
 			}
 			batch := tokens.Shape().Dimensions[0]

@@ -13,6 +13,9 @@ func TestSizes(t *testing.T) {
 	if got, want := c.Size(), 4*33472+2*64+(14*64+64)+(64+1); got != want {
 		t.Errorf("size is %d, want %d", got, want)
 	}
+	if got := c.Size() + Standard(22).Size(); got != 270_594 { // actor and critic at S = 8
+		t.Errorf("actor and critic have %d parameters, want 270,594", got)
+	}
 	end := 0
 	for _, p := range c.Layout() {
 		if p.Offset != end {

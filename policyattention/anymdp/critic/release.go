@@ -4,6 +4,7 @@ package critic
 
 import (
 	_ "embed" // the released weights
+	"fmt"
 	"sync"
 
 	"icrl/policyattention/anymdp"
@@ -16,5 +17,8 @@ var released []byte
 // MODEL.md, beside its weights.
 var Released = sync.OnceValues(func() (Estimator, error) {
 	forward, err := anymdp.Plain(Shape(), released)
-	return Learned(forward), err
+	if err != nil {
+		return nil, fmt.Errorf("critic: the released weights: %w", err)
+	}
+	return Learned(forward), nil
 })

@@ -82,7 +82,7 @@ func (c Config) layer(rng *rand.Rand) []float64 {
 		parts[2] = append(parts[2], math.Log(minStep)+rng.Float64()*math.Log(maxStep/minStep))
 	}
 	b := baseline.Normal(c.State*h, 1, rng)
-	for j := range p { // in block j/len(v, rng)
+	for j := range p { // in block j/len(v)
 		for k := range h {
 			sum := 0i
 			for i, x := range v[j%len(v)] {

@@ -63,12 +63,13 @@ const block = 4
 // CPU is the recipe for a core of a CPU; docs/field.md lists what it changes of the source's (run_popgym.py), and says
 // how it was chosen.
 func CPU(seed uint64, states int) Config {
+	const steps = 2_560
 	return Config{
 		Method: name, Seed: seed, States: states, Actions: mdp.Actions,
 		Width: 64, State: 8 * states, Blocks: 8 * states / block, Layers: 1, Hidden: 64,
-		Steps: 2_560, Rows: 32, Lives: 1, Life: 800, Epochs: 2, Minibatches: 8,
+		Steps: steps, Rows: 32, Lives: 1, Life: 800, Epochs: 2, Minibatches: 8,
 		Gamma: .5, Lambda: .5, Ratio: .2, Entropy: .05, Value: 1, Scale: 2, Out: 20, Skip: 0, Norm: .5,
-		Optimizer: transformer.AdamW{LearningRate: 4e-3, Beta1: .9, Beta2: .999, Epsilon: 1e-5, Cosine: 2_560},
+		Optimizer: transformer.AdamW{LearningRate: 4e-3, Beta1: .9, Beta2: .999, Epsilon: 1e-5, Cosine: steps},
 	}
 }
 

@@ -26,7 +26,10 @@ type Optimizer struct {
 func NewOptimizer(o transformer.AdamW, clip float64, params, m, v, average []float32) *Optimizer {
 	k := portable[float32]()
 	vectors(k, path)
-	return &Optimizer{o, clip, slices.Clone(params), slices.Clone(m), slices.Clone(v), slices.Clone(average), k, nil}
+	return &Optimizer{
+		AdamW: o, Clip: clip, Params: slices.Clone(params), M: slices.Clone(m), V: slices.Clone(v),
+		Average: slices.Clone(average), kernels: k,
+	}
 }
 
 // Network returns the network of c with the parameters as each step leaves them. It is called once.

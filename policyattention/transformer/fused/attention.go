@@ -59,10 +59,10 @@ func (n *Network) inBlocks(attend attend, length int) func(q, k, v *Node) (*Node
 		}
 		part := func(x *Node, from, to int) *Node { return SliceAxis(x, 2, AxisRange(from, to)) }
 		queries, keys := q.Shape().Dimensions[2], k.Shape().Dimensions[2]
-		n := max(1, queries/length)
-		from := func(i int) int { return i * queries / n }
-		ys, backs := make([]*Node, n), make([]backAttend, n)
-		for i := range n {
+		blocks := max(1, queries/length)
+		from := func(i int) int { return i * queries / blocks }
+		ys, backs := make([]*Node, blocks), make([]backAttend, blocks)
+		for i := range blocks {
 			seen := keys - queries + from(i+1)
 			ys[i], backs[i] = attend(part(q, from(i), from(i+1)), part(k, 0, seen), part(v, 0, seen), true)
 		}
@@ -72,9 +72,9 @@ func (n *Network) inBlocks(attend attend, length int) func(q, k, v *Node) (*Node
 			return Concatenate([]*Node{Add(part(x, 0, end), y), part(x, end, all)}, 2)
 		}
 		return Concatenate(ys, 2), func(dy *Node) (dq, dk, dv *Node) {
-			dqs := make([]*Node, n)
-			dqs[n-1], dk, dv = backs[n-1](part(dy, from(n-1), queries))
-			for i := n - 2; i >= 0; i-- {
+			dqs := make([]*Node, blocks)
+			dqs[blocks-1], dk, dv = backs[blocks-1](part(dy, from(blocks-1), queries))
+			for i := blocks - 2; i >= 0; i-- {
 				var dki, dvi *Node
 				dqs[i], dki, dvi = backs[i](part(dy, from(i), from(i+1)))
 				dk, dv = add(dk, dki), add(dv, dvi)
