@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
+	"icrl/policyattention/pmd"
 )
 
 // Call is an actor or critic call with every intermediate result and names for its N tokens. It is computed
@@ -55,17 +56,7 @@ func (h *HeadTrace) Scores(i int) []float64 {
 // Weights returns the attention weights of tokens 0…i for token i.
 func (h *HeadTrace) Weights(i int) []float64 {
 	row := h.Scores(i)
-	top, total := math.Inf(-1), 0.0
-	for _, z := range row {
-		top = math.Max(top, z)
-	}
-	for j, z := range row {
-		row[j] = numeric.Exp(z - top)
-		total += row[j]
-	}
-	for j := range row {
-		row[j] /= total
-	}
+	pmd.Softmax(row)
 	return row
 }
 

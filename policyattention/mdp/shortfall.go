@@ -80,8 +80,11 @@ func (m *MDP) reachable(takes func(s, a int) bool) []bool {
 			}
 		}
 	}
-	for s := 0; m.Start == nil && s < len(seen); s++ {
-		follow(s)
+	if m.Start == nil {
+		for s := range seen {
+			follow(s)
+		}
+		return seen
 	}
 	for len(queue) > 0 {
 		s := queue[0]

@@ -160,11 +160,13 @@ func (e *Engine) SetStart(s, a int, value float64) error {
 	pi := mat.DenseCopyOf(problem.Pi0)
 	rescale(pi.RawRowView(s), a, value)
 	problem.Pi0 = pi
-	fresh, err := New(e.Settings, &problem)
+	fresh := &Engine{Settings: e.Settings, Decoder: e.Decoder, Phases: []Phase{{Problem: problem}}, network: e.network,
+		actor: e.actor, tracks: map[string]*track{}}
+	first, err := fresh.phase(0, problem, e.Phases[0].Grid)
 	if err != nil {
 		return err
 	}
-	fresh.Phases[0].Grid, fresh.network, fresh.actor = e.Phases[0].Grid, e.network, e.actor
+	fresh.Phases[0] = first
 	*e = *fresh
 	return nil
 }
