@@ -56,8 +56,7 @@ func (p *proof) everyState(says string, left, right []float64) {
 // measure returns the rounds of a trajectory with critic tables.
 func (p *proof) measure(t testing.TB, problem mdp.Problem, x Trajectory) []*Round {
 	scale := testkit.Must(NewScale(problem))(t)
-	rounds, _, err := scale.rounds(x)
-	testkit.Check(t, err)
+	rounds := testkit.Must(scale.rounds(x))(t)
 	p.mdp, p.star = problem.MDP, scale.Optimum.Q
 	return rounds
 }

@@ -81,11 +81,11 @@ func (scale *Scale) score(t Trajectory) (Scored, error) {
 		}
 		return s, nil
 	}
-	rounds, e0, err := scale.rounds(t)
+	rounds, err := scale.rounds(t)
 	if err != nil {
 		return Scored{}, err
 	}
-	s.E0 = e0
+	s.E0 = mdp.MaxAbsDiff(scale.Optimum.Q, t.Q[0])
 	for _, k := range rounds {
 		s.Loss = append(s.Loss, normalize(k.Distance, scale.Gap))
 		s.Zeta, s.RowL1, s.Defect = append(s.Zeta, k.Zeta), append(s.RowL1, k.RowL1), append(s.Defect, k.Defect)
@@ -94,6 +94,28 @@ func (scale *Scale) score(t Trajectory) (Scored, error) {
 		}
 	}
 	return s, nil
+}
+
+// rounds measures the rounds of a trajectory with critic tables.
+func (scale *Scale) rounds(t Trajectory) ([]*Round, error) {
+	rounds, last := make([]*Round, len(t.Q)), (*Round)(nil)
+	for k, q := range t.Q {
+		c := Context{Round: k, MDP: scale.Problem.MDP, Pi: t.Policies[k], Q: q, Eta: t.Eta[k]}
+		next := pmd.Policy{Pi: t.Policies[k+1]}
+		if t.Logs != nil {
+			c.LogPi, next.Log = t.Logs[k], t.Logs[k+1]
+		}
+		var nextQ *mat.Dense
+		if k+1 < len(t.Q) {
+			nextQ = t.Q[k+1]
+		}
+		var err error
+		if last, err = scale.Measure(last, c, next, nextQ); err != nil {
+			return nil, err
+		}
+		rounds[k] = last
+	}
+	return rounds, nil
 }
 
 // check reports a trajectory that is none of the problem's.
@@ -111,34 +133,6 @@ func (t Trajectory) check(p mdp.Problem) error {
 		return errors.New("the trajectory does not begin with the problem's π₀")
 	}
 	return nil
-}
-
-// rounds measures the rounds of a trajectory with critic tables, and ‖Q* − Q_0‖∞.
-func (scale *Scale) rounds(t Trajectory) (rounds []*Round, e0 float64, err error) {
-	runner, err := scale.runner(t.Q[0], t.Eta[0], t.turn)
-	if err != nil {
-		return nil, 0, fmt.Errorf("round 0: %w", err)
-	}
-	for i := range t.Q {
-		runner.Eta = t.Eta[i]
-		k, err := runner.Step()
-		if err != nil {
-			return nil, 0, err
-		}
-		rounds = append(rounds, k)
-	}
-	return rounds, runner.E0, nil
-}
-
-// turn is the Turn that does what the trajectory did.
-func (t Trajectory) turn(c Context) (next pmd.Policy, nextQ *mat.Dense, err error) {
-	if c.Round+1 < len(t.Q) {
-		nextQ = t.Q[c.Round+1]
-	}
-	if next.Pi = t.Policies[c.Round+1]; t.Logs != nil {
-		next.Log = t.Logs[c.Round+1]
-	}
-	return next, nextQ, nil
 }
 
 // normalize returns loss/gap, with 0/0 = 0: nothing was left to lose.

@@ -112,16 +112,17 @@ func (d *Decoder) Controller(eta float64, source PacketSource) control.Loop {
 	return control.Loop{Actor: d.Actor(), Critic: d.Critic(source), Eta: eta}
 }
 
-// Runner steps one problem through the loop. To what a control.Runner measures it
-// adds the decoder's bounds, and the parts of the critic's residual.
+// Runner steps one problem through the loop.
 type Runner struct {
-	*control.Runner
 	decoder *Decoder
+	scale   *control.Scale
 	source  PacketSource
-	packets []Packet // of the latest critic call
+	last    *control.Round // nil before the first
+	next    control.Context
 }
 
-// Round is a measured round of a Runner.
+// Round is a measured round of the decoder's loop. To what control.Scale measures it adds the decoder's bounds,
+// and the parts of the critic's residual.
 type Round struct {
 	control.Round
 	Packets []Packet // drawn under NextPi
@@ -142,34 +143,47 @@ func (d *Decoder) Start(problem mdp.Problem, q0 *mat.Dense, eta float64, source 
 	if err := d.checkActor(problem.Pi0, q0, eta); err != nil {
 		return nil, err
 	}
-	r := &Runner{decoder: d, source: source}
-	var err error
-	r.Runner, err = control.NewRunner(problem, q0, eta,
-		func(c control.Context) (next pmd.Policy, q *mat.Dense, err error) {
-			if c.Pi, err = d.Improve(c.Pi, c.Q, c.Eta); err != nil {
-				return pmd.Policy{}, nil, err
-			}
-			q, r.packets, err = d.evaluate(c, source)
-			return pmd.Policy{Pi: c.Pi}, q, err
-		})
-	return r, err
+	scale, err := control.NewScale(problem)
+	return &Runner{decoder: d, scale: scale, source: source,
+		next: control.Context{MDP: problem.MDP, Pi: problem.Pi0, Q: q0, Eta: eta}}, err
 }
 
-// Step runs one round: actor, environment, critic, and the measurements.
+// Step runs the next round.
 func (r *Runner) Step() (*Round, error) {
-	measured, err := r.Runner.Step()
+	k, err := r.decoder.Round(r.scale, r.last, r.next, r.source)
 	if err != nil {
 		return nil, err
 	}
-	d, env := r.decoder, r.Problem.MDP
-	k := &Round{Round: *measured, Packets: r.packets, ZetaBound: d.ZetaAt(r.Eta), RouteBound: d.DeltaRoute,
+	r.last, r.next = &k.Round, k.Context(r.next.MDP, r.next.Eta)
+	return k, nil
+}
+
+// Round runs a round from the context c, actor, environment and critic, and measures it on the scale of its
+// problem: see control.Scale.Measure, also for the round before.
+func (d *Decoder) Round(scale *control.Scale, before *control.Round, c control.Context,
+	source PacketSource) (*Round, error) {
+	next, err := d.Improve(c.Pi, c.Q, c.Eta)
+	if err != nil {
+		return nil, fmt.Errorf("round %d: %w", c.Round, err)
+	}
+	critic := c
+	critic.Pi = next
+	q, packets, err := d.evaluate(critic, source)
+	if err != nil {
+		return nil, fmt.Errorf("round %d: %w", c.Round, err)
+	}
+	measured, err := scale.Measure(before, c, pmd.Policy{Pi: next}, q)
+	if err != nil {
+		return nil, err
+	}
+	k := &Round{Round: *measured, Packets: packets, ZetaBound: d.ZetaAt(c.Eta), RouteBound: d.DeltaRoute,
 		DeltaBound: d.Delta()}
-	if r.source.Exact {
+	if source.Exact {
 		k.DeltaBound = d.DeltaWeighted()
 	}
-	mean := meanTarget(k.Packets, k.Q, env.Gamma)
-	k.Route, k.Sampling = mdp.MaxAbsDiff(k.NextQ, mean), mdp.MaxAbsDiff(mean, env.EvaluationBackup(k.NextPi, k.Q))
-	k.Price = pmd.LiftedDefect(env, pmd.PriorMassPrice(pmd.Policy{Pi: k.Pi}, k.Q))
+	mean := meanTarget(packets, c.Q, c.MDP.Gamma)
+	k.Route, k.Sampling = mdp.MaxAbsDiff(q, mean), mdp.MaxAbsDiff(mean, c.MDP.EvaluationBackup(next, c.Q))
+	k.Price = pmd.LiftedDefect(c.MDP, pmd.PriorMassPrice(pmd.Policy{Pi: c.Pi}, c.Q))
 	return k, nil
 }
 

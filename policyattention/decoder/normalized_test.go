@@ -121,6 +121,7 @@ func TestNormalizedLoop(t *testing.T) {
 		for i, c := range normContexts(t, 4) {
 			run := testkit.Must(d.Start(mdp.Problem{MDP: c.MDP, Pi0: c.Pi}, c.Q, caps.EtaMin, Sampled(uint64(i))))(t)
 			delta, zeta := 0., 0.
+			e0 := mdp.MaxAbsDiff(testkit.Must(c.MDP.Optimal())(t).Q, c.Q)
 			for range 40 {
 				r := testkit.Must(run.Step())(t)
 				if r.Zeta > r.ZetaBound+d.RoundoffZeta || r.Route > r.RouteBound+d.RoundoffDelta {
@@ -135,7 +136,7 @@ func TestNormalizedLoop(t *testing.T) {
 					t.Fatalf("%s round %d: defect %v, D̄/η + Bζ = %v", name, r.Index, r.Defect, limit)
 				}
 				zeta = max(zeta, r.Zeta)
-				bound := pmd.MixtureBound(.9, run.E0, d.B, delta, zeta, theta, r.Index+1)
+				bound := pmd.MixtureBound(.9, e0, d.B, delta, zeta, theta, r.Index+1)
 				delta = max(delta, r.Delta)
 				least = min(least, bound/r.Distance)
 				if r.Distance > bound {

@@ -5,6 +5,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -72,10 +73,10 @@ type Engine struct {
 	Decoder  *decoder.Decoder
 	Phases   []Phase // at least one
 
-	normalized *decoder.Decoder          // nil until it is asked for
-	network    *network.Network[float64] // learned; nil until SetLearned
-	actor      control.Actor             // of network
-	tracks     map[string]*track
+	normalized *decoder.Decoder            // nil until it is asked for
+	network    *network.Network[float64]   // learned; nil until SetLearned
+	actor      control.Actor               // of network
+	rounds     map[string][]*decoder.Round // of each controller, as far as they were asked for
 	call       *call
 	look       *look
 }
@@ -83,20 +84,10 @@ type Engine struct {
 // Phase is a part of a run between two edits of the problem. The returned-policy
 // theorem is accounted from its start.
 type Phase struct {
-	Start   int         // its first round
-	Problem mdp.Problem // π₀ is that of the run
-	Grid    *Grid       // nil for problems without a map
-	Optimum *mdp.Optimum
-	E0, Gap float64 // ‖Q* − Q_k‖∞ and ‖Q* − Q^{π̂_k}‖∞ of the decoder's context at the start
-}
-
-// track is the history of one controller.
-type track struct {
-	rounds []decoder.Round
-	pi, q  *mat.Dense // the context of the round to come
-	phase  int        // of step
-	step   func() (*decoder.Round, error)
-	err    error // why there is no further round
+	From           int   // its first round
+	Grid           *Grid // nil for problems without a map
+	*control.Scale       // of the problem and the decoder's policy π̂_k at the start
+	E0             float64
 }
 
 // New starts a run on the problem that the settings name or, if problem is
@@ -122,43 +113,26 @@ func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 		return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes 1 to %d states and 2 to "+
 			"%d actions", states, actions, MaxStates, MaxActions)
 	}
-	e.Phases = []Phase{{Problem: *problem}}
-	if s.Eta == 0 {
-		o, err := problem.MDP.Optimal()
-		if err != nil {
-			return nil, err
-		}
-		e.Settings.Eta = min(pmd.AutoStep(o), decoder.MaxLogit/problem.MDP.Bound())
-	}
-	var err error
-	if e.Decoder, err = decoder.New(e.caps()); err != nil {
+	if err := e.begin(*problem, grid); err != nil {
 		return nil, err
 	}
-	e.tracks = map[string]*track{}
-	e.Phases[0], err = e.phase(0, *problem, grid)
+	if s.Eta == 0 {
+		e.Settings.Eta = min(pmd.AutoStep(e.Phases[0].Optimum), decoder.MaxLogit/problem.MDP.Bound())
+	}
+	var err error
+	e.Decoder, err = decoder.New(e.caps())
 	return e, err
 }
 
-// phase solves the problem and measures the decoder's context at round k, up to
-// which it must have run.
-func (e *Engine) phase(k int, problem mdp.Problem, grid *Grid) (Phase, error) {
-	if err := e.Decoder.CheckEnvironment(problem.MDP); err != nil {
-		return Phase{}, err
-	}
-	t, err := e.track(Decoder)
+// begin drops all rounds and edits and takes the problem.
+func (e *Engine) begin(problem mdp.Problem, grid *Grid) error {
+	scale, err := control.NewScale(problem)
 	if err != nil {
-		return Phase{}, err
+		return err
 	}
-	pi, q := t.pi, t.q
-	if k < len(t.rounds) {
-		pi, q = t.rounds[k].Pi, t.rounds[k].Q
-	}
-	scale, err := control.NewScale(mdp.Problem{MDP: problem.MDP, Pi0: pi})
-	if err != nil {
-		return Phase{}, err
-	}
-	return Phase{Start: k, Problem: problem, Grid: grid, Optimum: scale.Optimum,
-		E0: mdp.MaxAbsDiff(scale.Optimum.Q, q), Gap: scale.Gap}, nil
+	e.Phases, e.rounds = []Phase{{Grid: grid, Scale: scale, E0: scale.Gap}}, map[string][]*decoder.Round{}
+	e.normalized, e.call, e.look = nil, nil, nil
+	return nil
 }
 
 // caps declares what the decoders are made for: the problem's shape and
@@ -177,63 +151,61 @@ func (e *Engine) caps() decoder.Caps {
 	if s.Kappa > 0 || s.Tau1 > 0 || s.Tau2 > 0 {
 		if c, err := decoder.Certify(caps); err == nil {
 			own := c.Margins
-			for to, value := range map[*float64]float64{&own.Kappa: s.Kappa, &own.Tau1: s.Tau1, &own.Tau2: s.Tau2} {
-				if value > 0 {
-					*to = value
-				}
-			}
+			own.Kappa, own.Tau1 = cmp.Or(max(s.Kappa, 0), own.Kappa), cmp.Or(max(s.Tau1, 0), own.Tau1)
+			own.Tau2 = cmp.Or(max(s.Tau2, 0), own.Tau2)
 			caps.Override = &own
 		}
 	}
 	return caps
 }
 
-// bind gives the track a step function on the phase of its next round.
-func (e *Engine) bind(name string, t *track, phase int) error {
-	ph := e.Phases[phase]
-	here := mdp.Problem{MDP: ph.Problem.MDP, Pi0: t.pi}
+// context is what a controller goes on from behind its rounds so far, on the problem of the round to come.
+func (e *Engine) context(rounds []*decoder.Round) control.Context {
+	n, first := len(rounds), e.Phases[0]
+	m := e.Phases[e.PhaseAt(n)].Problem.MDP
+	if n > 0 {
+		return rounds[n-1].Context(m, e.Settings.Eta)
+	}
+	return control.Context{MDP: m, Pi: first.Problem.Pi0, Q: first.Start, Eta: e.Settings.Eta}
+}
+
+// next runs the round behind a controller's rounds so far.
+func (e *Engine) next(name string, rounds []*decoder.Round) (*decoder.Round, error) {
+	c, phase := e.context(rounds), e.Phases[e.PhaseAt(len(rounds))]
+	var before *control.Round
+	if len(rounds) > phase.From {
+		before = &rounds[len(rounds)-1].Round
+	}
 	d := e.Decoder
 	switch name {
 	case Normalized:
 		var err error
 		if d, err = e.normalizedDecoder(); err != nil {
-			return err
+			return nil, err
 		}
 		fallthrough
 	case Decoder:
-		run, err := d.Start(here, t.q, e.Settings.Eta, e.source(ph.Start))
-		if err != nil {
-			return err
+		source := decoder.Sampled(e.Settings.Seed)
+		if e.Settings.Expected {
+			source = decoder.Weighted()
 		}
-		t.step = run.Step
-	default:
-		actor := map[string]control.Actor{
-			Exact: control.RuleActor(pmd.PMD), Idle: control.RuleActor(pmd.Identity), Learned: e.actor,
-		}[name]
-		if actor == nil {
-			return fmt.Errorf("there is no controller %q here", name)
-		}
-		turn := func(c control.Context) (next pmd.Policy, q *mat.Dense, err error) {
-			answers, err := control.Act(actor, []control.Context{c})
-			if err != nil {
-				return next, nil, err
-			}
-			return answers[0], c.MDP.EvaluationBackup(answers[0].Pi, c.Q), nil
-		}
-		runner, err := control.NewRunner(here, t.q, e.Settings.Eta, turn)
-		if err != nil {
-			return err
-		}
-		t.step = func() (*decoder.Round, error) { // with none of the bounds that are the decoder's
-			k, err := runner.Step()
-			if err != nil {
-				return nil, err
-			}
-			return &decoder.Round{Round: *k}, nil
-		}
+		return d.Round(phase.Scale, before, c, source)
 	}
-	t.phase = phase
-	return nil
+	actor := map[string]control.Actor{
+		Exact: control.RuleActor(pmd.PMD), Idle: control.RuleActor(pmd.Identity), Learned: e.actor,
+	}[name]
+	if actor == nil {
+		return nil, fmt.Errorf("there is no controller %q here", name)
+	}
+	answers, err := control.Act(actor, []control.Context{c})
+	if err != nil {
+		return nil, fmt.Errorf("round %d: %w", c.Round, err)
+	}
+	k, err := phase.Measure(before, c, answers[0], c.MDP.EvaluationBackup(answers[0].Pi, c.Q))
+	if err != nil {
+		return nil, err
+	}
+	return &decoder.Round{Round: *k}, nil // with none of the bounds that are the decoder's
 }
 
 // normalizedDecoder returns the decoder compiled with LayerNorm for the run's caps.
@@ -255,67 +227,25 @@ func (e *Engine) normalizedDecoder() (*decoder.Decoder, error) {
 	return e.normalized, nil
 }
 
-// source is the environment of rounds counted from start.
-func (e *Engine) source(start int) decoder.PacketSource {
-	whole := decoder.Sampled(e.Settings.Seed)
-	if e.Settings.Expected {
-		whole = decoder.Weighted()
-	}
-	later := whole
-	later.Packets = func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []decoder.Packet {
-		return whole.Packets(env, pi, m, problem, start+round)
-	}
-	return later
-}
-
-// track returns the named controller's track, a new one if need be.
-func (e *Engine) track(name string) (*track, error) {
-	if t := e.tracks[name]; t != nil {
-		return t, nil
-	}
-	start := e.Phases[0].Problem
-	q, err := start.MDP.PolicyValue(start.Pi0)
-	if err != nil {
-		return nil, err
-	}
-	e.tracks[name] = &track{pi: start.Pi0, q: q, phase: -1}
-	return e.tracks[name], nil
-}
-
 // Round returns round k of a controller.
 func (e *Engine) Round(name string, k int) (*decoder.Round, error) {
 	if k < 0 || k >= e.Settings.Rounds {
 		return nil, fmt.Errorf("round %d of a run with %d", k, e.Settings.Rounds)
 	}
-	t, err := e.track(name)
-	if err != nil {
-		return nil, err
-	}
-	for n := len(t.rounds); n <= k; n++ {
-		if t.err != nil {
-			return nil, t.err
-		}
-		if phase := e.PhaseAt(n); phase != t.phase {
-			if t.err = e.bind(name, t, phase); t.err != nil {
-				return nil, t.err
-			}
-		}
-		next, err := t.step()
+	for len(e.rounds[name]) <= k {
+		next, err := e.next(name, e.rounds[name])
 		if err != nil {
-			t.err = err
 			return nil, err
 		}
-		next.Index = n
-		t.rounds = append(t.rounds, *next)
-		t.pi, t.q = next.NextPi, next.NextQ
+		e.rounds[name] = append(e.rounds[name], next)
 	}
-	return &t.rounds[k], nil
+	return e.rounds[name][k], nil
 }
 
 // PhaseAt returns the index of the phase of round k.
 func (e *Engine) PhaseAt(k int) int {
 	i := 0
-	for i+1 < len(e.Phases) && e.Phases[i+1].Start <= k {
+	for i+1 < len(e.Phases) && e.Phases[i+1].From <= k {
 		i++
 	}
 	return i
@@ -334,26 +264,22 @@ func (e *Engine) Apply(k int, edit Edit) error {
 		}
 	}
 	kept := e.PhaseAt(k)
-	problem := e.Phases[kept].Problem
-	grid, m, err := edit.apply(e.Phases[kept].Grid, problem.MDP)
+	grid, m, err := edit.apply(e.Phases[kept].Grid, e.Phases[kept].Problem.MDP)
 	if err != nil {
 		return err
 	}
-	problem.MDP = m
-	next, err := e.phase(k, problem, grid)
+	if err := e.Decoder.CheckEnvironment(m); err != nil {
+		return err
+	}
+	c := e.context(e.rounds[Decoder][:k])
+	scale, err := control.NewScale(mdp.Problem{MDP: m, Pi0: c.Pi})
 	if err != nil {
 		return err
 	}
-	e.Phases = append(e.Phases[:kept+1], next)
-	for _, t := range e.tracks {
-		if k < len(t.rounds) {
-			t.pi, t.q = t.rounds[k].Pi, t.rounds[k].Q
-			t.rounds = t.rounds[:k:k]
-		}
-		if len(t.rounds) == k {
-			t.phase = -1
-		}
-		t.err = nil
+	e.Phases = append(e.Phases[:kept+1],
+		Phase{From: k, Grid: grid, Scale: scale, E0: mdp.MaxAbsDiff(scale.Optimum.Q, c.Q)})
+	for name, rounds := range e.rounds {
+		e.rounds[name] = rounds[:min(k, len(rounds))]
 	}
 	e.call, e.look = nil, nil
 	return nil

@@ -120,7 +120,7 @@ func TestApply(t *testing.T) {
 			t.Errorf("edit %+v was applied", bad)
 		}
 	}
-	if len(late.Phases) != 2 || late.Phases[1].Start != 7 {
+	if len(late.Phases) != 2 || late.Phases[1].From != 7 {
 		t.Fatalf("phases %+v", late.Phases)
 	}
 	for _, name := range []string{Decoder, Exact} {

@@ -160,15 +160,7 @@ func (e *Engine) SetStart(s, a int, value float64) error {
 	pi := mat.DenseCopyOf(problem.Pi0)
 	rescale(pi.RawRowView(s), a, value)
 	problem.Pi0 = pi
-	fresh := &Engine{Settings: e.Settings, Decoder: e.Decoder, Phases: []Phase{{Problem: problem}}, network: e.network,
-		actor: e.actor, tracks: map[string]*track{}}
-	first, err := fresh.phase(0, problem, e.Phases[0].Grid)
-	if err != nil {
-		return err
-	}
-	fresh.Phases[0] = first
-	*e = *fresh
-	return nil
+	return e.begin(problem, e.Phases[0].Grid)
 }
 
 // rescale sets entry i of a row of probabilities to value and the others to

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -29,7 +30,7 @@ func (e *Engine) SetLearned(n *network.Network[float64]) error {
 		return err
 	}
 	e.network, e.actor, e.look = n, actor, nil
-	delete(e.tracks, Learned)
+	delete(e.rounds, Learned)
 	return nil
 }
 
@@ -82,30 +83,15 @@ func (e *Engine) Look(k, s int) (*anymdp.Trace, error) {
 //	block.b.units                           [A, hidden]
 //	results                                 [A, 4]: both outputs, the logit, π̂
 func LearnedMatrix(t *anymdp.Trace, name string, from, to int) ([][]float64, error) {
-	var rows [][]float64
-	switch name {
-	case "tokens":
-		rows = t.Pass.Tokens
-	case "results":
-		for a, o := range t.Pass.Outputs {
-			rows = append(rows, []float64{o[0], o[1], t.Logits[a], t.Policy[a]})
-		}
-	default:
-		block, head, part := parse(name)
-		if block < 0 || block >= len(t.Pass.Blocks) || head >= 0 {
-			break
-		}
-		b := &t.Pass.Blocks[block]
-		if part == "weight" {
-			for _, w := range b.Weights {
-				rows = append(rows, w...)
-			}
-			break
-		}
-		rows = map[string][][]float64{
-			"query": b.Query, "key": b.Key, "value": b.Value, "mixed": b.Mixed,
-			"attended": b.Attended, "units": b.Units, "output": b.Output,
-		}[part]
+	all := map[string][][]float64{"tokens": t.Pass.Tokens}
+	for a, o := range t.Pass.Outputs {
+		all["results"] = append(all["results"], []float64{o[0], o[1], t.Logits[a], t.Policy[a]})
 	}
-	return window(rows, name, from, to)
+	for i, b := range t.Pass.Blocks {
+		block := fmt.Sprintf("block.%d.", i)
+		all[block+"weight"] = slices.Concat(b.Weights...)
+		all[block+"query"], all[block+"key"], all[block+"value"], all[block+"mixed"] = b.Query, b.Key, b.Value, b.Mixed
+		all[block+"attended"], all[block+"units"], all[block+"output"] = b.Attended, b.Units, b.Output
+	}
+	return window(all[name], name, from, to)
 }

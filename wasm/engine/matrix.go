@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -94,33 +92,20 @@ func (e *Engine) Fingerprint() string {
 //	block.b.pre, .post                      [N, hidden]
 //	results                                 [queries, A or 1]
 func Matrix(c *decoder.Call, name string, from, to int) ([][]float64, error) {
-	var rows [][]float64
-	switch name {
-	case "tokens":
-		rows = c.Tokens
-	case "payloads":
-		rows = c.Payloads
-	case "output":
-		rows = c.Output
-	case "results":
-		rows = c.Results
-	default:
-		block, head, part := parse(name)
-		if block < 0 || block >= len(c.Blocks) || head >= len(c.Blocks[block].Heads) {
-			break
-		}
-		x := &c.Blocks[block]
-		if head < 0 {
-			rows = map[string][][]float64{"attended": x.Attended, "pre": x.Pre, "post": x.Post,
-				"output": x.Output}[part]
-			break
-		}
-		h := &x.Heads[head]
-		if part == "score" || part == "weight" {
-			row := h.Scores
-			if part == "weight" {
-				row = h.Weights
+	all := map[string][][]float64{"tokens": c.Tokens, "payloads": c.Payloads, "output": c.Output, "results": c.Results}
+	for i, b := range c.Blocks {
+		block := fmt.Sprintf("block.%d.", i)
+		all[block+"attended"], all[block+"output"] = b.Attended, b.Output
+		all[block+"pre"], all[block+"post"] = b.Pre, b.Post
+		for j, h := range b.Heads {
+			head := fmt.Sprintf("%shead.%d.", block, j)
+			all[head+"query"], all[head+"key"], all[head+"value"] = h.Query, h.Key, h.Value
+			all[head+"mixed"], all[head+"written"] = h.Mixed, h.Written
+			row := map[string]func(int) []float64{head + "score": h.Scores, head + "weight": h.Weights}[name]
+			if row == nil {
+				continue
 			}
+			var rows [][]float64
 			for i := max(0, from); i < min(to, len(c.Tokens)); i++ {
 				full := make([]float64, len(c.Tokens))
 				copy(full, row(i))
@@ -128,10 +113,8 @@ func Matrix(c *decoder.Call, name string, from, to int) ([][]float64, error) {
 			}
 			return rows, nil
 		}
-		rows = map[string][][]float64{"query": h.Query, "key": h.Key, "value": h.Value, "mixed": h.Mixed,
-			"written": h.Written}[part]
 	}
-	return window(rows, name, from, to)
+	return window(all[name], name, from, to)
 }
 
 // window returns rows from…to−1 of those that there are.
@@ -141,25 +124,6 @@ func window(rows [][]float64, name string, from, to int) ([][]float64, error) {
 	}
 	low := max(0, min(from, len(rows)))
 	return rows[low:max(low, min(to, len(rows)))], nil
-}
-
-// parse splits "block.1.head.0.query" into 1, 0 and "query", and
-// "block.0.post" into 0, −1 and "post". Block −1 stands for any other name.
-func parse(name string) (block, head int, part string) {
-	p := strings.Split(name, ".")
-	number := func(i int) int {
-		if n, err := strconv.ParseUint(p[i], 10, 8); err == nil {
-			return int(n)
-		}
-		return -1
-	}
-	switch {
-	case len(p) == 5 && p[0] == "block" && p[2] == "head" && number(3) >= 0:
-		return number(1), number(3), p[4]
-	case len(p) == 3 && p[0] == "block":
-		return number(1), -1, p[2]
-	}
-	return -1, -1, ""
 }
 
 // Weight returns a weight matrix of a call's network by the name in the decoder's legend.

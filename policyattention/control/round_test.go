@@ -1,7 +1,6 @@
 package control
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -46,10 +45,10 @@ func plain(m *mdp.MDP, q, pi *mat.Dense, sweeps int) *mat.Dense {
 	return q
 }
 
-// TestRunner holds every number of a round against sums written out here, on
+// TestMeasure holds every number of a round against sums written out here, on
 // policies and tables at random. Both sides round sums of about ten terms of size
 // 10, and 400 sweeps at γ = .9 leave 10·.9⁴⁰⁰ = 5e-18 of a value.
-func TestRunner(t *testing.T) {
+func TestMeasure(t *testing.T) {
 	const tolerance = 1e-12
 	rng := seed.New(20, "runner")
 	for _, problem := range draw(t, 20, 4, 5) {
@@ -62,10 +61,7 @@ func TestRunner(t *testing.T) {
 			return q
 		}
 		q0 := table()
-		runner, err := NewRunner(problem, q0, 0.3, func(Context) (pi pmd.Policy, q *mat.Dense, err error) {
-			return pmd.Policy{Pi: mdp.RandomPolicy(rng, 4, 3)}, table(), nil
-		})
-		testkit.Check(t, err)
+		scale := testkit.Must(NewScale(problem))(t)
 		star := plain(m, q0, nil, 400)
 		near := func(name string, got, want float64) {
 			t.Helper()
@@ -74,11 +70,13 @@ func TestRunner(t *testing.T) {
 			}
 		}
 		e0 := mdp.MaxAbsDiff(star, q0)
-		near("E_0", runner.E0, e0)
-		near("the gap", runner.Gap, mdp.MaxAbsDiff(star, plain(m, q0, problem.Pi0, 400)))
+		near("the gap", scale.Gap, mdp.MaxAbsDiff(star, plain(m, q0, problem.Pi0, 400)))
 		var delta, defect []float64
+		var k *Round
+		c := Context{MDP: m, Pi: problem.Pi0, Q: q0, Eta: 0.3}
 		for horizon := 1; horizon <= 3; horizon++ {
-			k := testkit.Must(runner.Step())(t)
+			k = testkit.Must(scale.Measure(k, c, pmd.Policy{Pi: mdp.RandomPolicy(rng, 4, 3)}, table()))(t)
+			c = k.Context(m, 0.3)
 			if k.Index != horizon-1 {
 				t.Errorf("round %d is called %d", horizon-1, k.Index)
 			}
@@ -119,36 +117,34 @@ func TestRunner(t *testing.T) {
 	}
 }
 
-// TestRunnerRefuses asks for rounds that cannot be measured; the runner stays
-// where it was and goes on when the turn does.
-func TestRunnerRefuses(t *testing.T) {
+// TestMeasureRefuses asks for rounds that cannot be measured.
+func TestMeasureRefuses(t *testing.T) {
 	problem := draw(t, 21, 4, 1)[0]
+	scale := testkit.Must(NewScale(problem))(t)
 	good, q0 := problem.Pi0, problem.MDP.R
 	bad := mat.NewDense(4, 3, nil)
 	short := mat.NewDense(2, 3, nil)
 	infinite := mat.DenseCopyOf(q0)
 	infinite.Set(1, 2, math.Inf(1))
-	var pi, q *mat.Dense
-	var fail error
-	runner := testkit.Must(NewRunner(problem, q0, 0.8,
-		func(Context) (pmd.Policy, *mat.Dense, error) { return pmd.Policy{Pi: pi}, q, fail }))(t)
 	for _, test := range []struct {
-		pi, q *mat.Dense
-		fail  error
-		want  string
+		eta             float64
+		pi, q, next, to *mat.Dense
+		want            string
 	}{
-		{good, q0, errors.New("out of ink"), "round 0: out of ink"},
-		{nil, q0, nil, "policy is missing"},
-		{bad, q0, nil, "round 0: the policy returned"},
-		{short, q0, nil, "[2, 3]"},
-		{good, short, nil, "Q is [2, 3]"},
-		{good, infinite, nil, "Inf"},
-		{good, q0, nil, ""},
-		{good, nil, nil, ""},
-		{good, q0, nil, "round 2: the round before had no critic call"},
+		{.8, good, q0, nil, q0, "policy is missing"},
+		{.8, good, q0, bad, q0, "round 3: the policy returned"},
+		{.8, good, q0, short, q0, "[2, 3]"},
+		{.8, good, q0, good, short, "Q is [2, 3]"},
+		{.8, good, q0, good, infinite, "Inf"},
+		{.8, good, q0, good, q0, ""},
+		{.8, good, q0, good, nil, ""},
+		{.8, good, nil, good, q0, "round 3: mdp: Q is missing"},
+		{.8, good, short, good, q0, "Q is [2, 3]"},
+		{.8, bad, q0, good, q0, "sums to 0"},
+		{math.NaN(), good, q0, good, q0, "step size"},
 	} {
-		pi, q, fail = test.pi, test.q, test.fail
-		switch k, err := runner.Step(); {
+		c := Context{Round: 3, MDP: problem.MDP, Pi: test.pi, Q: test.q, Eta: test.eta}
+		switch k, err := scale.Measure(nil, c, pmd.Policy{Pi: test.next}, test.to); {
 		case test.want == "" && err != nil:
 			t.Error(err)
 		case test.want == "" && (k.NextQ == nil) != (k.Delta == 0):
@@ -157,16 +153,8 @@ func TestRunnerRefuses(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, test.want)
 		}
 	}
-	for name, start := range map[string]func() (*Runner, error){
-		"Q is missing": func() (*Runner, error) { return NewRunner(problem, nil, 0.8, nil) },
-		"Q is [2, 3]":  func() (*Runner, error) { return NewRunner(problem, short, 0.8, nil) },
-		"a turn":       func() (*Runner, error) { return NewRunner(problem, q0, 0.8, nil) },
-		"step size":    func() (*Runner, error) { return NewRunner(problem, q0, math.NaN(), nil) },
-		"MDP":          func() (*Runner, error) { return NewRunner(mdp.Problem{Pi0: good}, q0, 0.8, nil) },
-	} {
-		if _, err := start(); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("error %v, want one with %q", err, name)
-		}
+	if _, err := NewScale(mdp.Problem{Pi0: good}); err == nil || !strings.Contains(err.Error(), "MDP") {
+		t.Errorf("a problem without an MDP: %v", err)
 	}
 }
 
