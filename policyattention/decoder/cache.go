@@ -23,18 +23,18 @@ import (
 // A head with a shift (see Head) has keys that differ in one slot alone, y, and the grouping
 // goes on: for queries with x in that slot, w_j = e_g exp(x y_j), so that sums over a group
 // hold exp(x y_j − t_g) and exp(x y_j − t_g) v_j for t_g the largest x y_j. They are made
-// anew when a query with another x comes.
+// anew when a query with another x comes. Without a shift x and y are 0.
 type cache struct {
 	key, value, query, mixed []float64 // the token at hand
-	shift                    int       // the slot of y, or −1
+	shift                    int       // the slot of y, or 0
 
-	shown shown     // of a head with a shift
-	x     float64   // of the sums of such a head
+	shown shown
+	keys  interner  // of keys without y
+	x     float64   // of the sums
+	count []float64 // of each distinct key, the sum over its tokens of exp(x y_j − t_g)
+	sum   []float64 // [distinct keys, len(value)], of exp(x y_j − t_g) v_j
 	top   []float64 // t_g of each distinct key
 
-	keys    interner
-	count   []float64 // tokens with each distinct key
-	sum     []float64 // [distinct keys, len(value)] sums of their values
 	queries interner
 	weights [][]float64 // e of each distinct query, for the keys known at the time
 	spare   []float64   // of a query whose weights are not kept
@@ -44,7 +44,7 @@ type cache struct {
 // maxKept bounds the memory for kept weights: 2²¹ numbers are 16 MiB a head.
 const maxKept = 1 << 21
 
-// shown is what a head with a shift has been shown.
+// shown is what a head has been shown.
 type shown struct {
 	key    []int     // the number of each one's key without y
 	y      []float64 // its y
@@ -73,26 +73,14 @@ func (c *cache) reset() {
 
 // add appends the token with c.key and c.value.
 func (c *cache) add() {
-	if c.shift >= 0 {
-		t := &c.shown
-		t.y, c.key[c.shift] = append(t.y, c.key[c.shift]), 0
-		g, _ := c.keys.id(c.key)
-		t.key, t.value = append(t.key, g), append(t.value, c.value...)
-		return
+	t, y := &c.shown, 0.0
+	if c.shift > 0 {
+		y, c.key[c.shift] = c.key[c.shift], 0
 	}
-	g, fresh := c.keys.id(c.key)
-	if fresh {
-		c.count = append(c.count, 1)
-		c.sum = append(c.sum, c.value...)
-		return
-	}
-	c.count[g]++
-	for i, v := range c.value {
-		c.sum[g*len(c.value)+i] += v
-	}
+	t.key, t.y, t.value = append(t.key, c.keys.id(c.key)), append(t.y, y), append(t.value, c.value...)
 }
 
-// gather brings the sums of a head with a shift up to date, for queries with x.
+// gather brings the sums up to date, for queries with x.
 func (c *cache) gather(x float64) {
 	t, n := &c.shown, len(c.value)
 	if x != c.x {
@@ -126,21 +114,14 @@ func (c *cache) gather(x float64) {
 // attend stores in c.mixed the mean of the values so far, weighted by the
 // softmax of their keys' scores under c.query.
 func (c *cache) attend() {
-	if c.shift >= 0 {
-		c.gather(c.query[c.shift])
+	x := 0.0
+	if c.shift > 0 {
+		x = c.query[c.shift]
 	}
+	c.gather(x)
 	e := c.expScores()
 	clear(c.mixed)
 	total, n := 0.0, len(c.mixed)
-	if n == 1 { // the same sums, without the inner loop
-		mixed := 0.0
-		for g, w := range e {
-			total += float64(w * c.count[g])
-			mixed += float64(w * c.sum[g])
-		}
-		c.mixed[0] = mixed / total
-		return
-	}
 	for g, w := range e {
 		if w == 0 { // underflow: its terms are zero
 			continue
@@ -158,13 +139,8 @@ func (c *cache) attend() {
 // expScores returns exp(score − greatest score) for each distinct key. Those of a query that comes again are kept as
 // long as no new key has arrived, and there is room for them.
 func (c *cache) expScores() []float64 {
-	if c.shift >= 0 {
-		c.spare = c.scores(c.spare[:0])
-		return c.spare
-	}
-	known := len(c.count)
-	q, _ := c.queries.id(c.query)
-	if q*known > maxKept {
+	known, q := len(c.count), c.queries.id(c.query)
+	if c.shift > 0 || q*known > maxKept {
 		c.spare = c.scores(c.spare[:0])
 		return c.spare
 	}
@@ -191,13 +167,8 @@ func (c *cache) scores(e []float64) []float64 {
 		for _, i := range c.at {
 			score += float64(c.query[i] * key[i])
 		}
-		if c.shift >= 0 {
-			score += c.top[g]
-		}
-		e = append(e, score)
-		if score > top {
-			top = score
-		}
+		score += c.top[g]
+		e, top = append(e, score), max(top, score)
 	}
 	for g, score := range e {
 		e[g] = numeric.Exp(score - top)
@@ -217,8 +188,8 @@ func (t *interner) reset() {
 	clear(t.number)
 }
 
-// id returns the number of x and whether x is new.
-func (t *interner) id(x []float64) (id int, fresh bool) {
+// id returns the number of x.
+func (t *interner) id(x []float64) int {
 	t.key = t.key[:0]
 	for i, v := range x {
 		if bits := math.Float64bits(v); bits != 0 {
@@ -226,11 +197,11 @@ func (t *interner) id(x []float64) (id int, fresh bool) {
 			t.key = binary.LittleEndian.AppendUint64(t.key, bits)
 		}
 	}
-	if id, ok := t.number[string(t.key)]; ok {
-		return id, false
+	id, ok := t.number[string(t.key)]
+	if !ok {
+		id = len(t.number)
+		t.number[string(t.key)] = id
+		t.data = append(t.data, x...)
 	}
-	id = len(t.number)
-	t.number[string(t.key)] = id
-	t.data = append(t.data, x...)
-	return id, true
+	return id
 }

@@ -11,7 +11,6 @@ type pass struct {
 	caches [][]cache // [block][head]
 	x, u   []float64 // a token, its norm
 	hidden []float64
-	at     []int // where a block's input is other than zero, in increasing order
 }
 
 // start returns a pass that has seen no token, to be put back into passes.
@@ -28,7 +27,7 @@ func (p *program) start() *pass {
 	for _, s := range p.stages {
 		caches := make([]cache, len(s.heads))
 		for h, head := range s.heads {
-			caches[h] = newCache(len(head.q.rows), len(head.v.rows), head.shift)
+			caches[h] = newCache(head.dim, len(head.v), head.shift)
 		}
 		w.caches = append(w.caches, caches)
 		w.hidden = make([]float64, max(len(w.hidden), s.hidden))
@@ -59,33 +58,25 @@ func (p *pass) normed(l *LayerNorm, x []float64) []float64 {
 func (p *pass) feed(token []float64, read bool) []float64 {
 	x := p.x
 	copy(x, token)
-	for b := range p.stages {
-		s, caches := &p.stages[b], p.caches[b]
-		if len(s.heads) > 0 {
-			u := p.normed(s.attentionNorm, x)
-			p.at = p.at[:0]
-			for i, v := range u {
-				if v != 0 {
-					p.at = append(p.at, i)
-				}
-			}
-			for h := range s.heads {
-				head, c := &s.heads[h], &caches[h]
-				head.k.mul(c.key, u, p.at)
-				head.v.mul(c.value, u, p.at)
-				c.add()
-				if head.live.includes(read) {
-					head.q.mul(c.query, u, p.at)
-					c.attend()
-				}
-			}
-			for h := range s.heads {
-				if head := &s.heads[h]; head.live.includes(read) {
-					head.o.addTo(x, caches[h].mixed)
-				}
+	for b, s := range p.stages {
+		caches, full := p.caches[b], read || b+1 < len(p.stages)
+		u := p.normed(s.attentionNorm, x)
+		for h, head := range s.heads {
+			c := &caches[h]
+			head.k.mul(c.key, u)
+			head.v.mul(c.value, u)
+			if c.add(); full {
+				head.q.mul(c.query, u)
+				c.attend()
 			}
 		}
-		if s.mapLive.includes(read) {
+		if !full {
+			break
+		}
+		for h, head := range s.heads {
+			head.o.addTo(x, caches[h].mixed)
+		}
+		if s.w2 != nil {
 			u, hidden := p.normed(s.mapNorm, x), p.hidden[:s.hidden]
 			clear(hidden)
 			s.w1.addTo(hidden, u)

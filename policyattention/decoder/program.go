@@ -9,16 +9,15 @@ import (
 // zeros, and without what cannot reach the readout. A coordinate of a token is
 // live at some depth if a path of non-zero weights leads from it to the
 // readout; heads and maps that write no live coordinate are left out, which
-// changes no bit of what is read. Tokens whose output is read and other tokens
-// are told apart: the latter matter through keys and values only, so most of
-// their work is skipped too.
+// changes no bit of what is read. Behind the last block that is left, only tokens whose output
+// is read matter: there the others need keys and values only.
 //
 // A program is read-only and may be shared.
 type program struct {
 	width   int
 	stages  []stage
 	norm    *LayerNorm
-	readout *sparse
+	readout sparse
 	bias    []float64
 	passes  sync.Pool // of *pass
 }
@@ -28,45 +27,33 @@ type stage struct {
 	heads         []headStage
 	attentionNorm *LayerNorm
 	mapNorm       *LayerNorm
-	w1, w2        *sparse
+	w1, w2        sparse // nil without ReLU map
 	hidden        int
-	mapLive       reach
 }
 
-// headStage is what a program keeps of a Head: the slots of queries and keys in
-// which both can be non-zero, those of values that can be non-zero and are
-// written somewhere, and o with its columns renumbered accordingly.
+// headStage is what a program keeps of a Head: o reads the slots that v writes by their places in v.
 type headStage struct {
-	q, k, v, o *sparse
-	live       reach
-	shift      int // the place of Head.Shift among the slots, or −1
+	dim, shift int // see Head
+	q, k, v, o sparse
 }
 
-// reach says whether a coordinate or an output is live for tokens that are read, and for others.
-type reach struct{ read, other bool }
+// liveness says which coordinates of tokens are live.
+type liveness []bool
 
-func (r reach) includes(read bool) bool { return read && r.read || !read && r.other }
-
-func (r reach) or(x reach) reach { return reach{r.read || x.read, r.other || x.other} }
-
-// liveness is the reach of each coordinate of tokens.
-type liveness []reach
-
-// reaches says for which tokens what a matrix writes is live.
-func (l liveness) reaches(m *sparse) (r reach) {
-	for _, row := range m.rows {
-		r = r.or(l[row.at])
-	}
-	return r
+// reached returns whether a matrix writes a live coordinate.
+func (l liveness) reached(m sparse) bool {
+	return slices.ContainsFunc(m, func(r sparseRow) bool { return l[r.at] })
 }
 
-// need makes the coordinates that a matrix reads live for the tokens in r. Behind a norm
-// each coordinate depends on all.
-func (l liveness) need(m *sparse, norm *LayerNorm, r reach) {
-	for j, column := range m.columns {
-		if len(column) > 0 || norm != nil && len(m.rows) > 0 {
-			l[j] = l[j].or(r)
+// need makes the coordinates that a matrix reads live. Behind a norm each depends on all.
+func (l liveness) need(m sparse, norm *LayerNorm) {
+	for _, r := range m {
+		for _, e := range r.entries {
+			l[e.at] = true
 		}
+	}
+	for j := range l {
+		l[j] = l[j] || norm != nil && len(m) > 0
 	}
 }
 
@@ -76,60 +63,46 @@ func (n *Network) compile(r *Readout) (*program, error) {
 	if err := n.validate(r); err != nil {
 		return nil, err
 	}
-	p := &program{width: n.Width, stages: make([]stage, len(n.Blocks)), norm: n.Norm}
-	l := make(liveness, n.Width)
-	p.readout, p.bias = compress(r.W, nil, nil), r.Bias
-	l.need(p.readout, n.Norm, reach{read: true})
-	for b := len(n.Blocks) - 1; b >= 0; b-- {
-		block, s := &n.Blocks[b], &p.stages[b]
-		s.attentionNorm, s.mapNorm = block.AttentionNorm, block.MapNorm
-		if block.W1 != nil {
+	p, live := &program{width: n.Width, norm: n.Norm, readout: compress(r.W), bias: r.Bias}, make(liveness, n.Width)
+	live.need(p.readout, n.Norm)
+	for _, block := range slices.Backward(n.Blocks) {
+		s := stage{attentionNorm: block.AttentionNorm, mapNorm: block.MapNorm}
+		if block.W1 != nil && live.reached(compress(block.W2)) {
 			s.hidden, _ = block.W1.Dims()
-			s.w1, s.w2 = compress(block.W1, nil, nil), compress(block.W2, nil, nil)
-			s.mapLive = l.reaches(s.w2)
-			l.need(s.w1, block.MapNorm, s.mapLive)
+			s.w1, s.w2 = compress(block.W1), compress(block.W2)
+			live.need(s.w1, s.mapNorm)
 		}
 		// All heads of a block write to the coordinates live behind it.
-		behind := slices.Clone(l)
+		behind := slices.Clone(live)
 		for _, head := range block.Heads {
-			h := compileHead(head, behind)
-			if h.live == (reach{}) {
+			h := head.compile(n.HeadDim)
+			if !behind.reached(h.o) {
 				continue
 			}
 			s.heads = append(s.heads, h)
-			l.need(h.q, block.AttentionNorm, h.live)
-			l.need(h.k, block.AttentionNorm, reach{true, true})
-			l.need(h.v, block.AttentionNorm, reach{true, true})
+			for _, m := range []sparse{h.q, h.k, h.v} {
+				live.need(m, s.attentionNorm)
+			}
+		}
+		if s.heads != nil || s.w2 != nil {
+			p.stages = append(p.stages, s)
 		}
 	}
+	slices.Reverse(p.stages)
 	return p, nil
 }
 
-func compileHead(h Head, behind liveness) headStage {
-	q, _ := nonzero(h.Q)
-	k, _ := nonzero(h.K)
-	v, _ := nonzero(h.V)
-	_, o := nonzero(h.O)
-	score, value := both(q, k), both(v, o)
-	s := headStage{
-		shift: -1,
-		q:     compress(h.Q, score, nil),
-		k:     compress(h.K, score, nil),
-		v:     compress(h.V, value, nil),
-		o:     compress(h.O, nil, value),
+func (h Head) compile(dim int) headStage {
+	s := headStage{dim: dim, shift: h.Shift, q: compress(h.Q), k: compress(h.K), v: compress(h.V), o: compress(h.O)}
+	place := make([]int, dim) // from 1, of what v writes
+	for i, r := range s.v {
+		place[r.at], s.v[i].at = i+1, i
 	}
-	if h.Shift > 0 {
-		s.shift = slices.IndexFunc(s.k.rows, func(r sparseRow) bool { return r.at == h.Shift })
-	}
-	slot := make(map[int]int)
-	for i, r := range s.v.rows {
-		slot[r.at] = i
-	}
-	for _, r := range s.o.rows {
-		for i, e := range r.entries {
-			r.entries[i].at = slot[e.at]
+	for i, r := range s.o {
+		s.o[i].entries = slices.DeleteFunc(r.entries, func(e entry) bool { return place[e.at] == 0 })
+		for j, e := range s.o[i].entries {
+			s.o[i].entries[j].at = place[e.at] - 1
 		}
 	}
-	s.live = behind.reaches(s.o)
 	return s
 }
