@@ -87,39 +87,26 @@ func (c Config) Job() (train.Job, error) {
 	}, nil
 }
 
-// batch returns the examples [Batch, 1] of a step: some in a row, from a place drawn for
+// batch returns the examples [Batch] of a step: some in a row, from a place drawn for
 // the step.
-func (c Config) batch(step int) *tensors.Tensor {
+func (c Config) batch(step int) []int32 {
 	first := seed.New(c.Seed, "any", "batch", step).IntN(c.Examples)
 	index := make([]int32, c.Batch)
 	for i := range index {
 		index[i] = int32((first + i) % c.Examples)
 	}
-	return tensors.FromFlatDataAndDimensions(index, c.Batch, 1)
+	return index
 }
 
 // data is the tokens [N, A, Features], updates [N, A], priors [N, A], units [N, A] and scales
 // [N, A] of all examples.
 func (c Config) data() ([]*tensors.Tensor, error) {
-	var tokens, updates, priors, units, scales []float32
-	for _, x := range c.Contexts() {
+	contexts, a := c.Contexts(), []int{c.Actions}
+	return train.Arrays(len(contexts), func(i int) ([][]float64, error) {
+		x := contexts[i]
 		row := Encode(x.Update, x.Prior)
-		for a, token := range row.Tokens {
-			for _, v := range token {
-				tokens = append(tokens, float32(v))
-			}
-			updates, priors = append(updates, float32(x.Update[a])), append(priors, float32(x.Prior[a]))
-			units, scales = append(units, float32(row.Unit[a])), append(scales, float32(row.Scale[a]))
-		}
-	}
-	n, a := c.Examples, c.Actions
-	return []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(tokens, n, a, Features),
-		tensors.FromFlatDataAndDimensions(updates, n, a),
-		tensors.FromFlatDataAndDimensions(priors, n, a),
-		tensors.FromFlatDataAndDimensions(units, n, a),
-		tensors.FromFlatDataAndDimensions(scales, n, a),
-	}, nil
+		return [][]float64{slices.Concat(row.Tokens...), x.Update, x.Prior, row.Unit, row.Scale}, nil
+	}, []int{c.Actions, Features}, a, a, a, a)
 }
 
 // Logits' errors grow with the larger unit or scale of a pair of actions. Its temperature is relative to that: a pair

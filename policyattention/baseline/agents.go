@@ -21,13 +21,9 @@ type Told struct {
 	Rand            *rand.Rand // for draws of the learner's own
 }
 
-// Agent learns from transitions alone.
-type Agent interface {
-	// Behaviour returns the policy [S, A] that the next round's walk follows.
-	Behaviour() *mat.Dense
-	// Learn takes in a round's transitions and returns the round's policy [S, A].
-	Learn(window []Transition) (*mat.Dense, error)
-}
+// Agent learns from transitions alone. It takes in those of a round, none before the first, and returns the round's
+// policy and the one that the next round's walk follows, both [S, A].
+type Agent func(window []Transition) (policy, behaviour *mat.Dense, err error)
 
 // Source hands out the transitions of a round. Two controllers with equal sources get
 // the same random numbers; with a generative source they get the same transitions.
@@ -95,6 +91,9 @@ type Agents struct {
 
 // Run implements control.Controller.
 func (c Agents) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
+	if rounds < 1 {
+		return nil, fmt.Errorf("baseline: %d rounds, want at least 1", rounds)
+	}
 	trajectories := make([]control.Trajectory, len(problems))
 	return trajectories, numeric.Parallel(len(problems), func(i int) (err error) {
 		trajectories[i], err = c.run(problems[i], problems[i].Index(i), rounds)
@@ -104,14 +103,17 @@ func (c Agents) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, e
 
 func (c Agents) run(p mdp.Problem, i, rounds int) (t control.Trajectory, err error) {
 	agent, err := c.New(told(p, c.Root, i))
+	var pi, behaviour *mat.Dense
+	if err == nil {
+		_, behaviour, err = agent(nil)
+	}
 	if err != nil {
 		return t, fmt.Errorf("baseline: problem %d: %w", i, err)
 	}
 	source := c.Source.Open(i, p.MDP)
 	t.Policies = []*mat.Dense{p.Pi0}
 	for round := range rounds {
-		pi, err := agent.Learn(source(round, agent.Behaviour()))
-		if err == nil {
+		if pi, behaviour, err = agent(source(round, behaviour)); err == nil {
 			err = p.MDP.CheckPolicy(pi)
 		}
 		if err != nil {

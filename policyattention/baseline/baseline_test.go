@@ -84,7 +84,7 @@ func TestIncrementAgreesWithItsDefinition(t *testing.T) {
 
 func TestTeacherImprovesAndRepeats(t *testing.T) {
 	p := problems(t, 4, 3, 8)
-	c := Teacher{Steps: StepSizes{Alpha: 8, Beta: 0.4}, Start: Initial, Root: 3}
+	c := Teacher(StepSizes{Alpha: 8, Beta: 0.4}, Initial, OneHot, 3)
 	first := testkit.Must(c.Run(p, 40))(t)
 	again := testkit.Must(c.Run(p[:2], 40))(t)
 	for i, a := range again {
@@ -95,7 +95,7 @@ func TestTeacherImprovesAndRepeats(t *testing.T) {
 		}
 	}
 	scales := testkit.Must(control.NewScales(p))(t)
-	losses := testkit.Must(Score(first, c.Steps, c.Start, scales))(t)
+	losses := testkit.Must(Score(first, StepSizes{}, Initial, scales))(t)
 	var loss [2]float64 // medians at S=8 in the harness are .22 and .12
 	for i, l := range losses {
 		loss[i/len(p)] += l.Loss / float64(len(p))
@@ -112,7 +112,7 @@ func TestFeaturesAgreeWithExplicitParameters(t *testing.T) {
 	const states, actions, rounds = 4, 3, 30
 	steps := StepSizes{Alpha: 2, Beta: 0.2}
 	p := problems(t, states, actions, 3)
-	got := testkit.Must((Teacher{Steps: steps, Start: Initial, Features: Dense, Root: 5}).Run(p, rounds))(t)
+	got := testkit.Must(Teacher(steps, Initial, Dense, 5).Run(p, rounds))(t)
 	square := func(rng interface{ Float64() float64 }, n int) *mat.Dense {
 		x := mat.NewDense(n, n, nil)
 		x.Apply(func(int, int, float64) float64 { return rng.Float64() }, x)
@@ -157,7 +157,7 @@ func TestFeaturesAgreeWithExplicitParameters(t *testing.T) {
 			}
 		}
 	}
-	if _, err := (Teacher{Steps: steps, Start: Initial, Features: "sparse"}).Run(p, 1); err == nil {
+	if _, err := Teacher(steps, Initial, "sparse", 0).Run(p, 1); err == nil {
 		t.Error("unknown features passed")
 	}
 }
@@ -235,22 +235,23 @@ func deterministic(t *testing.T) mdp.Problem {
 // a walk that looks everywhere.
 func TestAgentsFindTheBest(t *testing.T) {
 	p := deterministic(t)
-	certain := func(t Told) (Agent, error) { return CertaintyEquivalence(t, 0) }
+	certain := func(t Told) Agent { return CertaintyEquivalence(t, 0) }
 	for _, x := range []struct {
 		name   string
 		source Source
-		agent  func(Told) (Agent, error)
+		agent  func(Told) Agent
 		rounds int
 	}{
 		{"certainty equivalence", Generative{12, 1}, certain, 1},
 		{"certainty equivalence on a walk", Walk{20, 1}, certain, 20},
-		{"Q-learning", Generative{12, 1}, func(t Told) (Agent, error) { return QLearning(t, 1, 0) }, 300},
-		{"Q-learning on a walk", Walk{20, 1}, func(t Told) (Agent, error) { return QLearning(t, 1, 1) }, 300},
-		{"SARSA", Generative{12, 1}, func(t Told) (Agent, error) { return Sarsa(t, .5, 0) }, 300},
+		{"Q-learning", Generative{12, 1}, func(t Told) Agent { return QLearning(t, 1, 0) }, 300},
+		{"Q-learning on a walk", Walk{20, 1}, func(t Told) Agent { return QLearning(t, 1, 1) }, 300},
+		{"SARSA", Generative{12, 1}, func(t Told) Agent { return Sarsa(t, .5, 0) }, 300},
 		{"posterior sampling", Generative{1200, 1}, PosteriorSampling, 3},
 		{"posterior sampling on a walk", Walk{200, 1}, PosteriorSampling, 40},
 	} {
-		pi := last(t, Agents{Source: x.source, New: x.agent, Root: 2}, []mdp.Problem{p}, x.rounds)
+		c := Agents{Source: x.source, New: func(t Told) (Agent, error) { return x.agent(t), nil }, Root: 2}
+		pi := last(t, c, []mdp.Problem{p}, x.rounds)
 		if d := loss(t, p.MDP, pi); d > 1e-9 {
 			t.Errorf("%s is %v from the best policy after %d rounds", x.name, d, x.rounds)
 		}
@@ -262,15 +263,17 @@ func TestRefused(t *testing.T) {
 	problems := problems(t, 4, 3, 1)
 	for name, c := range map[string]control.Controller{
 		"ε of 2": Agents{
-			Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return CertaintyEquivalence(t, 2) },
+			Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return CertaintyEquivalence(t, 2), nil },
 		},
-		"ε of −1": Agents{Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, .1, -1) }},
+		"ε of −1": Agents{
+			Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, .1, -1), nil },
+		},
 		"η of −1": Improved(&Sampled{Source: Walk{20, 1}, New: All}, control.RuleActor(pmd.PMD), -1),
 		"diverging": Improved(&Sampled{Source: Walk{20, 1}, New: func(t Told) Estimator { return TD(t, 1e200) }},
 			control.RuleActor(pmd.PMD), 1),
-		"diverging critic": Teacher{Steps: StepSizes{Alpha: 1, Beta: 1e200}, Start: Initial},
+		"diverging critic": Teacher(StepSizes{Alpha: 1, Beta: 1e200}, Initial, OneHot, 0),
 		"Q diverges": Agents{
-			Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, 1e200, 1) },
+			Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, 1e200, 1), nil },
 		},
 	} {
 		if _, err := c.Run(problems, 40); err == nil {

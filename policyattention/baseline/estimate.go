@@ -22,29 +22,27 @@ type Sampled struct {
 	New    func(Told) Estimator
 	Root   uint64 // of the estimators' own draws
 
-	streams map[int]stream // by problem, from its round 0
-}
-
-type stream struct {
-	draw      func(round int, behaviour *mat.Dense) []Transition
-	estimator Estimator
+	problems map[int]func(round int, pi, q *mat.Dense) *mat.Dense // from round 0
 }
 
 // Evaluate implements control.Critic.
 func (c *Sampled) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
-	if c.streams == nil {
-		c.streams = map[int]stream{}
+	if c.problems == nil {
+		c.problems = map[int]func(int, *mat.Dense, *mat.Dense) *mat.Dense{}
 	}
 	return control.CriticFunc(func(x control.Context) (*mat.Dense, error) {
 		if x.Round == 0 {
-			known := told(mdp.Problem{MDP: x.MDP, Pi0: x.Pi}, c.Root, x.Problem)
-			c.streams[x.Problem] = stream{c.Source.Open(x.Problem, x.MDP), c.New(known)}
+			draw := c.Source.Open(x.Problem, x.MDP)
+			estimate := c.New(told(mdp.Problem{MDP: x.MDP, Pi0: x.Pi}, c.Root, x.Problem))
+			c.problems[x.Problem] = func(round int, pi, q *mat.Dense) *mat.Dense {
+				return estimate(pi, q, draw(round, pi))
+			}
 		}
-		s, ok := c.streams[x.Problem]
+		next, ok := c.problems[x.Problem]
 		if !ok {
 			return nil, fmt.Errorf("baseline: problem %d begins at round %d, want 0", x.Problem, x.Round)
 		}
-		return s.estimator(x.Pi, x.Q, s.draw(x.Round, x.Pi)), nil
+		return next(x.Round, x.Pi, x.Q), nil
 	}).Evaluate(batch)
 }
 

@@ -3,12 +3,14 @@ package baseline
 import (
 	"fmt"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/transformer"
 )
 
 // None is the action before the first step of a life.
@@ -24,35 +26,34 @@ type Paced struct {
 // Own returns the number of its own rounds that are complete after k rounds.
 func (p Paced) Own(k int) int { return k * p.N / Window }
 
-// History is what an agent has seen, a token for each step: the action and the reward before, and
-// the state now.
-type History struct {
-	Previous []int32   // a_{t−1}, or None
-	Reward   []float32 // r_{t−1}, or 0
-	State    []int32   // s_t
-}
-
-// See appends the token of a state reached by t, or a first one when t is nil.
-func (h *History) See(t *Transition, state int) {
-	previous, reward := int32(None), float32(0)
-	if t != nil {
-		previous, reward = int32(t.Action), float32(t.Reward)
-	}
-	h.Previous, h.Reward, h.State = append(h.Previous, previous), append(h.Reward, reward), append(h.State,
-		int32(state))
-}
-
-// Token is what an agent sees at a step: the state, the action and the reward before, see History,
-// and the state now, which is the one before too at the first step.
+// Token is what an agent sees at a step: the state, the action and the reward before, and the state now. At the first
+// step of a life they are the state now, None and 0.
 type Token struct {
 	Before, Previous int32
 	Reward           float32
 	State            int32
 }
 
-// At returns the token of step t.
-func (h *History) At(t int) Token {
-	return Token{h.State[max(0, t-1)], h.Previous[t], h.Reward[t], h.State[t]}
+// First is the token of a life that begins in a state.
+func First(state int) Token { return Token{int32(state), None, 0, int32(state)} }
+
+// Token is what is seen after a transition.
+func (t Transition) Token() Token {
+	return Token{int32(t.State), int32(t.Action), float32(t.Reward), int32(t.Next)}
+}
+
+// Arrays are tokens by their numbers, row-major: states before, actions, rewards and states now, each of shape dims.
+func Arrays(token func(i int) Token, dims ...int) []*tensors.Tensor {
+	n := transformer.Tensor{Shape: dims}.Size()
+	before, previous, reward, state := make([]int32, n), make([]int32, n), make([]float32, n), make([]int32, n)
+	for i := range n {
+		x := token(i)
+		before[i], previous[i], reward[i], state[i] = x.Before, x.Previous, x.Reward, x.State
+	}
+	return []*tensors.Tensor{
+		tensors.FromFlatDataAndDimensions(before, dims...), tensors.FromFlatDataAndDimensions(previous, dims...),
+		tensors.FromFlatDataAndDimensions(reward, dims...), tensors.FromFlatDataAndDimensions(state, dims...),
+	}
 }
 
 // Reader is a network that reads the tokens of lives which have lasted equally long.
@@ -67,18 +68,16 @@ type Reader interface {
 // Lives are what a network has read. A token's action is not chosen before it is read.
 type Lives struct {
 	Reader    Reader
-	Chains    []*Chain   // of the agents, if they act
-	Histories []*History // they may go on after what has been read
-	Pending   int        // the step of the token that is read next
+	Chains    []*Chain  // of the agents, if they act
+	Histories [][]Token // they may go on after what has been read
+	Pending   int       // the step of the token that is read next
 }
 
 // NewLives returns the lives of agents before their first action, one on each chain.
 func NewLives(reader Reader, chains []*Chain) *Lives {
 	l := &Lives{Reader: reader, Chains: chains}
 	for _, chain := range chains {
-		h := &History{}
-		h.See(nil, chain.State)
-		l.Histories = append(l.Histories, h)
+		l.Histories = append(l.Histories, []Token{First(chain.State)})
 	}
 	return l
 }
@@ -92,7 +91,7 @@ func (l *Lives) Act(told func(life int, p float64)) error {
 	for i, chain := range l.Chains {
 		p := rows[i].RawRowView(0)
 		t := chain.Step(chain.Choose(p))
-		if l.Histories[i].See(&t, t.Next); told != nil {
+		if l.Histories[i] = append(l.Histories[i], t.Token()); told != nil {
 			told(i, p[t.Action])
 		}
 	}
@@ -111,7 +110,7 @@ func (l *Lives) Begin() error {
 
 // Take reads the next k tokens, and returns the distributions [k, A] of the actions at them.
 func (l *Lives) Take(k int) ([]*mat.Dense, error) {
-	rows, err := l.Reader.Read(k, false, func(i, j int) Token { return l.Histories[i].At(l.Pending + j) })
+	rows, err := l.Reader.Read(k, false, func(i, j int) Token { return l.Histories[i][l.Pending+j] })
 	l.Pending += k
 	return rows, err
 }
@@ -120,7 +119,7 @@ func (l *Lives) Take(k int) ([]*mat.Dense, error) {
 // changes nothing.
 func (l *Lives) Policies(states int) ([]*mat.Dense, error) {
 	return l.Reader.Read(states, true, func(i, s int) Token {
-		x := l.Histories[i].At(l.Pending)
+		x := l.Histories[i][l.Pending]
 		x.State = int32(s)
 		return x
 	})
@@ -160,8 +159,10 @@ func (c InContext) Record(problems []mdp.Problem, rounds int) ([]control.Traject
 		return nil
 	})
 	actions := make([][]int32, len(problems))
-	for i, h := range l.Histories {
-		actions[i] = h.Previous[1:]
+	for i, life := range l.Histories {
+		for _, x := range life[1:] {
+			actions[i] = append(actions[i], x.Previous)
+		}
 	}
 	return l.trajectories, actions, err
 }
@@ -215,8 +216,7 @@ func (c InContext) Replay(
 				return nil, fmt.Errorf(format, c.Name, i, t+1, a, c.Actions-1)
 			}
 			draws[i] = append(draws[i], chain.Draw())
-			step := chain.Step(int(a))
-			l.Histories[i].See(&step, step.Next)
+			l.Histories[i] = append(l.Histories[i], chain.Step(int(a)).Token())
 		}
 	}
 	return l.trajectories, c.run(l, rounds, func(round int) error {

@@ -1,7 +1,6 @@
 package baseline
 
 import (
-	"fmt"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -12,173 +11,107 @@ import (
 	"icrl/policyattention/pmd"
 )
 
-// greedy returns the greedy policy of q [S, A], uniform among ties.
-func (t Told) greedy(q *mat.Dense) (*mat.Dense, error) {
-	return pmd.RewardOnly.Update(mdp.UniformPolicy(t.States, t.Actions), q, 1)
-}
-
 // QLearning is tabular Q-learning from Q = 0 with a constant step α. It acts ε-greedily
 // and returns the greedy policy.
-func QLearning(t Told, alpha, epsilon float64) (Agent, error) {
-	return newTabular(t, alpha, epsilon, false)
-}
+func QLearning(t Told, alpha, epsilon float64) Agent { return tabular(t, alpha, epsilon, false) }
 
 // Sarsa is SARSA from Q = 0 with a constant step α: the action at the successor is drawn
 // from the ε-greedy policy of the round. It returns the greedy policy.
-func Sarsa(t Told, alpha, epsilon float64) (Agent, error) {
-	return newTabular(t, alpha, epsilon, true)
-}
+func Sarsa(t Told, alpha, epsilon float64) Agent { return tabular(t, alpha, epsilon, true) }
 
-// tabular learns Q by steps along the window.
-type tabular struct {
-	Told
-	alpha, epsilon float64
-	onPolicy       bool
-	q, behaviour   *mat.Dense
-}
-
-func newTabular(t Told, alpha, epsilon float64, onPolicy bool) (Agent, error) {
-	l := &tabular{Told: t, alpha: alpha, epsilon: epsilon, onPolicy: onPolicy,
-		q: mat.NewDense(t.States, t.Actions, nil)}
-	_, err := l.act()
-	return l, err
-}
-
-// act sets the behaviour and returns the greedy policy.
-func (l *tabular) act() (*mat.Dense, error) {
-	pi, err := l.greedy(l.q)
-	if err != nil {
-		return nil, err
-	}
-	l.behaviour, err = pmd.Mix(pi, l.epsilon)
-	return pi, err
-}
-
-// Behaviour implements Agent.
-func (l *tabular) Behaviour() *mat.Dense { return l.behaviour }
-
-// Learn implements Agent.
-func (l *tabular) Learn(window []Transition) (*mat.Dense, error) {
-	for _, t := range window {
-		next := l.q.RawRowView(t.Next)
-		value := slices.Max(next)
-		if l.onPolicy {
-			value = next[mdp.Sample(l.Rand, l.behaviour.RawRowView(t.Next))]
+// tabular learns Q by steps along the window. Its greedy policy is uniform among ties.
+func tabular(t Told, alpha, epsilon float64, onPolicy bool) Agent {
+	q, behaviour := mat.NewDense(t.States, t.Actions, nil), (*mat.Dense)(nil)
+	return func(window []Transition) (*mat.Dense, *mat.Dense, error) {
+		for _, x := range window {
+			next := q.RawRowView(x.Next)
+			value := slices.Max(next)
+			if onPolicy {
+				value = next[mdp.Sample(t.Rand, behaviour.RawRowView(x.Next))]
+			}
+			v := &q.RawRowView(x.State)[x.Action]
+			*v += alpha * (x.Reward + t.Gamma*value - *v)
 		}
-		x := &l.q.RawRowView(t.State)[t.Action]
-		*x += l.alpha * (t.Reward + l.Gamma*value - *x)
+		pi, err := pmd.RewardOnly.Update(mdp.UniformPolicy(t.States, t.Actions), q, 1)
+		if err == nil {
+			behaviour, err = pmd.Mix(pi, epsilon)
+		}
+		return pi, behaviour, err
 	}
-	return l.act()
 }
 
 // CertaintyEquivalence plans to the end in the model of the frequencies of all
 // transitions so far. A pair that has not been seen is believed to stay in its state with
 // the greatest reward seen, which makes the plan go and look. It acts by the plan mixed
 // with the uniform policy in the share ε, and returns the plan.
-func CertaintyEquivalence(t Told, epsilon float64) (Agent, error) {
-	if !(epsilon >= 0 && epsilon <= 1) {
-		return nil, fmt.Errorf("baseline: ε is %v, want 0 ≤ ε ≤ 1", epsilon)
+func CertaintyEquivalence(t Told, epsilon float64) Agent {
+	seen := newCounts(t)
+	believe := func(pair int, row []float64) (reward float64) {
+		if seen.total[pair] == 0 {
+			row[pair/t.Actions] = 1
+			return seen.best
+		}
+		for s, k := range seen.of(pair) {
+			row[s] = k / seen.total[pair]
+		}
+		return seen.reward[pair]
 	}
-	return &planner{Told: t, seen: newCounts(t), epsilon: epsilon,
-		behaviour: mdp.UniformPolicy(t.States, t.Actions)}, nil
+	return func(window []Transition) (pi, behaviour *mat.Dense, err error) {
+		if len(window) == 0 {
+			pi = mdp.UniformPolicy(t.States, t.Actions)
+			_, err = pmd.Mix(pi, epsilon) // refuses an ε that is none
+			return pi, pi, err
+		}
+		seen.add(window)
+		if pi, err = t.plan(believe); err == nil {
+			behaviour, err = pmd.Mix(pi, epsilon)
+		}
+		return pi, behaviour, err
+	}
 }
 
 // PosteriorSampling has the distribution of the random family as its prior: successors are
 // Dirichlet(1, …, 1), rewards uniform on [−1, 1] until seen. It acts by the plan of a
 // model drawn from the posterior (Osband et al., NeurIPS 2013) and returns the plan of
 // the posterior mean.
-func PosteriorSampling(t Told) (Agent, error) {
-	p := &planner{Told: t, seen: newCounts(t), bayes: true}
-	drawn, reward := p.drawn()
-	var err error
-	p.behaviour, err = p.plan(drawn, reward)
-	return p, err
-}
-
-// planner keeps counts and plans.
-type planner struct {
-	Told
-	seen      *counts
-	bayes     bool
-	epsilon   float64
-	behaviour *mat.Dense
-}
-
-// Behaviour implements Agent.
-func (p *planner) Behaviour() *mat.Dense { return p.behaviour }
-
-// Learn implements Agent.
-func (p *planner) Learn(window []Transition) (*mat.Dense, error) {
-	p.seen.add(window)
-	next, reward := p.believed()
-	pi, err := p.plan(next, reward)
-	if err != nil {
-		return nil, err
-	}
-	if !p.bayes {
-		p.behaviour, err = pmd.Mix(pi, p.epsilon)
-		return pi, err
-	}
-	next, reward = p.drawn()
-	p.behaviour, err = p.plan(next, reward)
-	return pi, err
-}
-
-// believed returns the model to plan in: of frequencies, or the posterior mean.
-func (p *planner) believed() (next, reward *mat.Dense) {
-	next, reward = mat.NewDense(p.States*p.Actions, p.States, nil), mat.NewDense(p.States, p.Actions, p.seenRewards())
-	for pair, n := range p.seen.total {
-		row := next.RawRowView(pair)
-		switch {
-		case p.bayes:
-			for s, k := range p.seen.of(pair) {
-				row[s] = (1 + k) / (float64(p.States) + n)
-			}
-		case n == 0:
-			row[pair/p.Actions] = 1
-		default:
-			for s, k := range p.seen.of(pair) {
-				row[s] = k / n
-			}
+func PosteriorSampling(t Told) Agent {
+	seen := newCounts(t)
+	mean := func(pair int, row []float64) (reward float64) {
+		for s, k := range seen.of(pair) {
+			row[s] = (1 + k) / (float64(t.States) + seen.total[pair])
 		}
+		return seen.reward[pair]
 	}
-	return next, reward
-}
-
-// seenRewards returns the rewards [S·A]; of pairs not seen what is believed of them.
-func (p *planner) seenRewards() []float64 {
-	reward := make([]float64, len(p.seen.total))
-	copy(reward, p.seen.reward)
-	for pair, n := range p.seen.total {
-		if n == 0 && !p.bayes {
-			reward[pair] = p.seen.best
-		}
-	}
-	return reward
-}
-
-// drawn returns a model drawn from the posterior.
-func (p *planner) drawn() (next, reward *mat.Dense) {
-	next, reward = mat.NewDense(p.States*p.Actions, p.States, nil), mat.NewDense(p.States, p.Actions, p.seenRewards())
-	for pair, n := range p.seen.total {
-		row, sum := next.RawRowView(pair), 0.0
-		for s, k := range p.seen.of(pair) {
-			row[s] = distuv.Gamma{Alpha: 1 + k, Beta: 1, Src: p.Rand}.Rand()
+	draw := func(pair int, row []float64) (reward float64) {
+		sum := 0.0
+		for s, k := range seen.of(pair) {
+			row[s] = distuv.Gamma{Alpha: 1 + k, Beta: 1, Src: t.Rand}.Rand()
 			sum += row[s]
 		}
 		for s := range row {
 			row[s] /= sum
 		}
-		if n == 0 {
-			reward.RawMatrix().Data[pair] = 2*p.Rand.Float64() - 1
+		if seen.total[pair] == 0 {
+			return 2*t.Rand.Float64() - 1
 		}
+		return seen.reward[pair]
 	}
-	return next, reward
+	return func(window []Transition) (pi, behaviour *mat.Dense, err error) {
+		seen.add(window)
+		if pi, err = t.plan(mean); err == nil {
+			behaviour, err = t.plan(draw)
+		}
+		return pi, behaviour, err
+	}
 }
 
-// plan returns the greedy policy of Q* in a model.
-func (p *planner) plan(next, reward *mat.Dense) (*mat.Dense, error) {
-	m, err := mdp.New(p.Gamma, next, reward)
+// plan returns the greedy policy of Q* in a model: of each pair believe writes the row of P [S] and returns the reward.
+func (t Told) plan(believe func(pair int, row []float64) (reward float64)) (*mat.Dense, error) {
+	next, reward := mat.NewDense(t.States*t.Actions, t.States, nil), mat.NewDense(t.States, t.Actions, nil)
+	for pair := range t.States * t.Actions {
+		reward.RawMatrix().Data[pair] = believe(pair, next.RawRowView(pair))
+	}
+	m, err := mdp.New(t.Gamma, next, reward)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +119,7 @@ func (p *planner) plan(next, reward *mat.Dense) (*mat.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
-	pi := mat.NewDense(p.States, p.Actions, nil)
+	pi := mat.NewDense(t.States, t.Actions, nil)
 	for s, a := range optimum.Policy {
 		pi.Set(s, a, 1)
 	}

@@ -95,7 +95,7 @@ func loop(c train.Config) (work, error) {
 	if err != nil {
 		return w, err
 	}
-	model, err := train.NewModel(c, 0, params)
+	model, err := train.NewModel(c, params)
 	if err != nil {
 		return w, err
 	}

@@ -119,7 +119,7 @@ func elsewhere(c train.Config, root uint64, n int) (contexts []control.Context, 
 
 // rowL1 is the mean row-L1 distance of an actor's policies to exact ones.
 func rowL1(c train.Config, params []float32, contexts []control.Context, exact []*mat.Dense) (float64, error) {
-	model, err := train.NewModel(c, 0, params)
+	model, err := train.NewModel(c, params)
 	if err != nil {
 		return 0, err
 	}

@@ -21,7 +21,7 @@ func TestInspect(t *testing.T) {
 	}
 	study := heads{probe{Root: 5}, 64}
 	found := map[string][]float64{}
-	for _, m := range testkit.Must(study.inspect(testkit.Must(train.NewModel(c, 0, params))(t)))(t) {
+	for _, m := range testkit.Must(study.inspect(testkit.Must(train.NewModel(c, params))(t)))(t) {
 		found[m.Quantity] = append(found[m.Quantity], m.Value)
 	}
 	whole := found["row_l1"][0]
@@ -41,7 +41,7 @@ func TestInspect(t *testing.T) {
 		t.Errorf("embedded tokens: R² of ηQ %v, of log π %v", found["gain_r2"][0], found["prior_r2"][0])
 	}
 	c.Attention = train.None
-	if _, err := study.inspect(testkit.Must(train.NewModel(c, 0, params))(t)); err == nil {
+	if _, err := study.inspect(testkit.Must(train.NewModel(c, params))(t)); err == nil {
 		t.Error("an actor without attention has been inspected")
 	}
 }

@@ -19,7 +19,7 @@ type (
 	maker     = func(method.Case) (control.Controller, error)
 	source    = func(method.Case) (control.Actor, error)
 	estimator = func(told baseline.Told, own []float64) baseline.Estimator
-	agent     = func(told baseline.Told, values []float64) (baseline.Agent, error)
+	agent     = func(told baseline.Told, values []float64) baseline.Agent
 )
 
 // withModel are controllers of the study with equal information besides those of methods, where P and r can
@@ -49,16 +49,16 @@ var withSamples = map[string]maker{
 	"any-all":                on(every, anyActor),
 	"decoder":                byDecoder,
 
-	"q-learning": by(func(t baseline.Told, v []float64) (baseline.Agent, error) {
+	"q-learning": by(func(t baseline.Told, v []float64) baseline.Agent {
 		return baseline.QLearning(t, v[0], last(v, 1))
 	}),
-	"sarsa": by(func(t baseline.Told, v []float64) (baseline.Agent, error) {
+	"sarsa": by(func(t baseline.Told, v []float64) baseline.Agent {
 		return baseline.Sarsa(t, v[0], v[1])
 	}),
-	"certainty-equivalence": by(func(t baseline.Told, v []float64) (baseline.Agent, error) {
+	"certainty-equivalence": by(func(t baseline.Told, v []float64) baseline.Agent {
 		return baseline.CertaintyEquivalence(t, last(v, 0))
 	}),
-	"posterior-sampling": by(func(t baseline.Told, _ []float64) (baseline.Agent, error) {
+	"posterior-sampling": by(func(t baseline.Told, _ []float64) baseline.Agent {
 		return baseline.PosteriorSampling(t)
 	}),
 }
@@ -124,7 +124,7 @@ func on(estimate estimator, actor source) maker {
 func by(make agent) maker {
 	return func(c method.Case) (control.Controller, error) {
 		return baseline.Agents{Source: c.Source(), Root: c.Root, New: func(t baseline.Told) (baseline.Agent, error) {
-			return make(t, c.Values)
+			return make(t, c.Values), nil
 		}}, nil
 	}
 }

@@ -90,5 +90,5 @@ func resized(model *train.Model, states int) (*train.Model, error) {
 	for s := range states {
 		params = append(params, model.Params[s%own*c.Width:][:c.Width]...)
 	}
-	return train.NewModel(c, model.Step, append(params, model.Params[own*c.Width:]...))
+	return train.NewModel(c, append(params, model.Params[own*c.Width:]...))
 }

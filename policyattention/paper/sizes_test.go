@@ -18,7 +18,7 @@ import (
 func TestResized(t *testing.T) {
 	c := train.Standard(train.Proximal, train.Plain(), 3, 4)
 	c.Attention = train.WithinState
-	model := testkit.Must(train.NewModel(c, 0, testkit.Must(c.Job())(t).Model.Init()))(t)
+	model := testkit.Must(train.NewModel(c, testkit.Must(c.Job())(t).Model.Init()))(t)
 	rng := seed.New(1, "resized")
 	pi, q := mdp.RandomPolicy(rng, 4, 3), mdp.RandomPolicy(rng, 4, 3)
 	act := func(states int) *mat.Dense {

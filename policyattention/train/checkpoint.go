@@ -198,16 +198,15 @@ func open(path string) (*safetensors.File, error) {
 	return f, nil
 }
 
-// ReadParams reads weights that a Job released, whose configuration is the JSON of a C: that, the step
-// after which they were taken, and the flat parameter vector. The function layout says
-// which parameters the model of a configuration has. It returns an error for an invalid configuration,
-// and if the file has been changed since.
+// ReadParams reads weights that a Job released, whose configuration is the JSON of a C: that, and the flat parameter
+// vector. The function layout says which parameters the model of a configuration has. It returns an error for an
+// invalid configuration, and if the file has been changed since.
 func ReadParams[C interface{ Validate() error }](path string, layout func(C) []transformer.Tensor) (
-	c C, step int, params []float32, err error,
+	c C, params []float32, err error,
 ) {
 	f, err := open(path)
 	if err != nil {
-		return c, 0, nil, err
+		return c, nil, err
 	}
 	config := []byte(f.Metadata["config"])
 	if err = json.Unmarshal(config, &c); err == nil {
@@ -216,15 +215,12 @@ func ReadParams[C interface{ Validate() error }](path string, layout func(C) []t
 	if err != nil {
 		var none C
 		const format = "train: not the weights that were asked for: of the configuration %.40s…: %w (in %s)"
-		return none, 0, nil, fmt.Errorf(format, config, err, path)
-	}
-	if step, err = strconv.Atoi(f.Metadata["step"]); err != nil {
-		return c, 0, nil, fmt.Errorf("train: %s states no step", path)
+		return none, nil, fmt.Errorf(format, config, err, path)
 	}
 	if params, err = transformer.Flat(layout(c), safetensors.Floats(f)); err != nil {
-		return c, 0, nil, fmt.Errorf("train: %s: %w", path, err)
+		return c, nil, fmt.Errorf("train: %s: %w", path, err)
 	}
-	return c, step, params, nil
+	return c, params, nil
 }
 
 // Network is the configuration of a training run whose model is a network on sequences.
@@ -233,15 +229,9 @@ type Network interface {
 	Network() transformer.Config
 }
 
-// ReadNetwork reads weights of a training run: their configuration, the step after which
-// they were taken, and the flat parameter vector.
-func ReadNetwork[C Network](path string) (c C, step int, params []float32, err error) {
-	return ReadParams(path, func(c C) []transformer.Tensor { return c.Network().Layout() })
-}
-
 // LoadNetwork reads the network of a training run.
 func LoadNetwork[C Network](path string) (*engine.Network[float32], error) {
-	c, _, params, err := ReadNetwork[C](path)
+	c, params, err := ReadParams(path, func(c C) []transformer.Tensor { return c.Network().Layout() })
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/transformer"
 	"icrl/policyattention/transformer/engine"
 )
 
@@ -17,23 +18,22 @@ import (
 // bit of the results; nor does what else is in a batch.
 type Model struct {
 	Config  Config
-	Step    int       // optimizer steps behind the weights
 	Params  []float32 // flat, in the order of the network's Layout
 	network *engine.Network[float32]
 }
 
 // Load reads weights that Train released.
 func Load(path string) (*Model, error) {
-	c, step, params, err := ReadNetwork[Config](path)
+	c, params, err := ReadParams(path, func(c Config) []transformer.Tensor { return c.Network().Layout() })
 	if err != nil {
 		return nil, err
 	}
-	return NewModel(c, step, params)
+	return NewModel(c, params)
 }
 
 // NewModel returns the network of c with the flat parameter vector params. It returns an error on a
 // c that is not valid and on parameters of another number or not finite.
-func NewModel(c Config, step int, params []float32) (*Model, error) {
+func NewModel(c Config, params []float32) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func NewModel(c Config, step int, params []float32) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	return &Model{c, step, params, n}, nil
+	return &Model{c, params, n}, nil
 }
 
 // answers takes the tokens of contexts, which encode writes, through the network, and returns what it puts out

@@ -30,7 +30,7 @@ func contexts(t *testing.T, states, n int) []control.Context {
 
 func fresh(t *testing.T, c Config) *Model {
 	t.Helper()
-	m := testkit.Must(NewModel(c, 0, c.start()))(t)
+	m := testkit.Must(NewModel(c, c.start()))(t)
 	return m
 }
 
@@ -120,7 +120,7 @@ func TestModelOnCores(t *testing.T) {
 func TestPriorReadoutOfSilentNetwork(t *testing.T) {
 	c := tiny(Proximal)
 	c.Recipe = Prior()
-	m := testkit.Must(NewModel(c, 0, make([]float32, c.Network().Size())))(t)
+	m := testkit.Must(NewModel(c, make([]float32, c.Network().Size())))(t)
 	batch := contexts(t, 3, 2)
 	for i, p := range act(t, m, batch) {
 		if d := mdp.MaxAbsDiff(p, batch[i].Pi); d > 1e-15 {
@@ -218,10 +218,10 @@ func TestDeployErrors(t *testing.T) {
 	}
 	params := c.start()
 	params[5] = float32(math.Inf(1))
-	if _, err := NewModel(c, 0, params); err == nil || !strings.Contains(err.Error(), "parameter 5 is +Inf") {
+	if _, err := NewModel(c, params); err == nil || !strings.Contains(err.Error(), "parameter 5 is +Inf") {
 		t.Errorf("an infinite parameter: %v", err)
 	}
-	if _, err := NewModel(c, 0, params[:3]); err == nil || !strings.Contains(err.Error(), "3 parameters") {
+	if _, err := NewModel(c, params[:3]); err == nil || !strings.Contains(err.Error(), "3 parameters") {
 		t.Errorf("a model of 3 parameters: %v", err)
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "absent")); err == nil {

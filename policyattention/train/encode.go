@@ -12,6 +12,7 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/transformer/engine"
 )
 
 // actorTokens writes the tokens [S·A, features] of a context, one per state-action pair in row-major
@@ -140,54 +141,58 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, s, a, features := c.Examples, c.States(), c.Actions, c.Network().Features
-	size := c.ContextTokens() * features
-	tokens := make([]float32, n*size)
-	var prior, gain, exact []float32
-	for i, x := range contexts {
-		into := tokens[i*size:][:size]
-		if c.Objective != Critic {
-			c.actorTokens(into, x.Pi, x.Q, x.Eta)
-			for pair, q := range x.Q.RawMatrix().Data {
-				prior = append(prior, float32(clippedLog(x.Pi.RawMatrix().Data[pair])))
-				gain = append(gain, float32(x.Eta*q))
-			}
-			continue
-		}
-		rng := seed.New(c.Seed, "train", "example", i)
-		rng.Perm(s) // once named the states; without it, others would be sampled
-		after, err := next(x)
-		if err != nil {
-			return nil, fmt.Errorf("train: context %d: %w", i, err)
-		}
-		c.criticTokens(into, c.sample(rng, x.MDP, after.Pi, x.Q))
-		for _, q := range after.Q.RawMatrix().Data {
-			exact = append(exact, float32(q))
-		}
-	}
-	inputs, err := array(tokens, n, c.ContextTokens(), features)
-	if err != nil {
-		return nil, err
-	}
+	tokens, rows := []int{c.ContextTokens(), c.Network().Features}, []int{c.States(), c.Actions}
+	shapes := [][]int{tokens, rows, rows}
 	if c.Objective == Critic {
-		targets, err := array(exact, n, s*a)
-		return []*tensors.Tensor{inputs, targets}, err
+		shapes = [][]int{tokens, {c.States() * c.Actions}}
 	}
-	priors, err := array(prior, n, s, a)
-	if err != nil {
-		return nil, err
-	}
-	gains, err := array(gain, n, s, a)
-	return []*tensors.Tensor{inputs, priors, gains}, err
+	return Arrays(len(contexts), func(i int) ([][]float32, error) {
+		x, into := contexts[i], make([]float32, tokens[0]*tokens[1])
+		if c.Objective == Critic {
+			rng := seed.New(c.Seed, "train", "example", i)
+			rng.Perm(c.States()) // once named the states; without it, others would be sampled
+			after, err := next(x)
+			if err != nil {
+				return nil, err
+			}
+			c.criticTokens(into, c.sample(rng, x.MDP, after.Pi, x.Q))
+			var exact []float32
+			for _, q := range after.Q.RawMatrix().Data {
+				exact = append(exact, float32(q))
+			}
+			return [][]float32{into, exact}, nil
+		}
+		c.actorTokens(into, x.Pi, x.Q, x.Eta)
+		var prior, gain []float32
+		for pair, q := range x.Q.RawMatrix().Data {
+			prior = append(prior, float32(clippedLog(x.Pi.RawMatrix().Data[pair])))
+			gain = append(gain, float32(x.Eta*q))
+		}
+		return [][]float32{into, prior, gain}, nil
+	}, shapes...)
 }
 
-// array returns numbers of training examples, which its first axis counts, and refuses those from which training could
-// not recover.
-func array(values []float32, shape ...int) (*tensors.Tensor, error) {
-	for i, v := range values {
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return nil, fmt.Errorf("train: example %d holds %v", i/(len(values)/shape[0]), v)
+// Arrays returns numbers of n training examples, of which each has one list an array: arrays [n, …] of the shapes of
+// the lists. It returns the errors of numbers, and one for a number that is not finite in float32, from which training
+// could not recover. It panics on a list of another length.
+func Arrays[F engine.Float](n int, numbers func(i int) ([][]F, error), shapes ...[]int) ([]*tensors.Tensor, error) {
+	values, all := make([][]float32, len(shapes)), make([]*tensors.Tensor, len(shapes))
+	for i := range n {
+		lists, err := numbers(i)
+		if err != nil {
+			return nil, fmt.Errorf("train: example %d: %w", i, err)
+		}
+		for k, list := range lists {
+			for _, v := range list {
+				if x := float64(float32(v)); math.IsNaN(x) || math.IsInf(x, 0) {
+					return nil, fmt.Errorf("train: example %d holds %v", i, v)
+				}
+				values[k] = append(values[k], float32(v))
+			}
 		}
 	}
-	return tensors.FromFlatDataAndDimensions(values, shape...), nil
+	for k, shape := range shapes {
+		all[k] = tensors.FromFlatDataAndDimensions(values[k], append([]int{n}, shape...)...)
+	}
+	return all, nil
 }

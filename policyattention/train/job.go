@@ -131,11 +131,11 @@ type Batches interface {
 }
 
 // Fixed is Batches from a fixed set: the model gets arrays of all examples, and of each
-// batch the indices of its own.
+// batch the indices [Examples, 1] of its own.
 type Fixed struct {
 	Names  []string // of the arrays, for [Job.Export]
 	Arrays func() ([]*tensors.Tensor, error)
-	Index  func(step int) *tensors.Tensor // [Examples, …]
+	Index  func(step int) []int32 // [Examples]
 }
 
 // Data implements Batches.
@@ -143,7 +143,8 @@ func (f Fixed) Data() ([]*tensors.Tensor, error) { return f.Arrays() }
 
 // Batch implements Batches.
 func (f Fixed) Batch(step int) ([]*tensors.Tensor, error) {
-	return []*tensors.Tensor{f.Index(step)}, nil
+	index := f.Index(step)
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(index, len(index), 1)}, nil
 }
 
 // Rollouts is Batches that depend on the weights, as in policy optimization online.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/gomlx/compute"
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/internal/safetensors"
 	"icrl/policyattention/backend"
@@ -183,11 +182,7 @@ func (j Job) Export(path string, steps int) error {
 	}
 	var index []int32
 	for step := range steps {
-		batch, err := tensors.CopyFlatData[int32](fixed.Index(step))
-		if err != nil {
-			return err
-		}
-		index = append(index, batch...)
+		index = append(index, fixed.Index(step)...)
 	}
 	add("index", []int{steps, j.Examples}, index)
 	return safetensors.WriteFile(path, f)

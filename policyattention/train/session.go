@@ -48,10 +48,8 @@ func newSession(b compute.Backend, j Job, from *state) (*Session, error) {
 	s := &Session{state: from, job: j, backend: b}
 	fixed, stored := j.Batches.(Fixed)
 	if t, ok := j.Model.(Transformer); ok && stored && backend.IsGo(b) {
-		if s.trainer, err = newTrainer(b, t, fixed, data, s.optimizer); err != nil {
-			return nil, err
-		}
-		return s, nil
+		s.trainer, err = newTrainer(b, t, fixed, data, s.optimizer)
+		return s, err
 	}
 	parts := 1
 	if backend.IsXLACPU(b) {
@@ -105,15 +103,7 @@ func (s *Session) Steps(n int) ([]float32, error) {
 // next makes a step.
 func (s *Session) next() (float32, error) {
 	if s.trainer != nil {
-		batch, err := s.job.Batches.Batch(s.step)
-		if err != nil {
-			return 0, err
-		}
-		examples, err := tensors.CopyFlatData[int32](batch[0])
-		if err != nil {
-			return 0, err
-		}
-		loss, err := s.trainer.step(s.step+1, examples)
+		loss, err := s.trainer.step(s.step + 1)
 		return float32(loss), err
 	}
 	parts := len(s.gradients)

@@ -267,7 +267,7 @@ func TestTrainable(t *testing.T) {
 				}
 			}
 			layout := func(lineConfig) []transformer.Tensor { return line{}.Layout() }
-			_, _, got, err := ReadParams(result.Weights, layout)
+			_, got, err := ReadParams(result.Weights, layout)
 			testkit.Check(t, err)
 			for i, want := range params {
 				if !(math.Abs(float64(got[i])-want) < 1e-5) {

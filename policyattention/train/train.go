@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/policyattention/seed"
 )
@@ -47,8 +46,8 @@ type order struct {
 	perm  []int
 }
 
-// batch returns the examples [Batch, 1] of a step, counted from 0.
-func (o *order) batch(step int) *tensors.Tensor {
+// batch returns the examples [Batch] of a step, counted from 0.
+func (o *order) batch(step int) []int32 {
 	index := make([]int32, o.c.Batch)
 	for i := range index {
 		at := step*o.c.Batch + i
@@ -57,7 +56,7 @@ func (o *order) batch(step int) *tensors.Tensor {
 		}
 		index[i] = int32(o.perm[at%o.c.Examples])
 	}
-	return tensors.FromFlatDataAndDimensions(index, o.c.Batch, 1)
+	return index
 }
 
 // What the experiments ask of a training run: see method.Training.

@@ -17,7 +17,7 @@ type trainer struct {
 	optimizer      *engine.Optimizer
 	tokens, slopes *Exec
 	data           []*tensors.Tensor
-	index          []int       // the shape of an example of a batch
+	index          func(step int) []int32
 	k, one         int         // tokens of a sequence that have outputs, and tokens of an example
 	gradients      [][]float32 // of parts of a batch
 }
@@ -25,7 +25,7 @@ type trainer struct {
 // newTrainer returns the trainer of a network on a backend, for the parameters of an optimizer.
 func newTrainer(b compute.Backend, of Transformer, batches Fixed, data []*tensors.Tensor, o *engine.Optimizer) (
 	t *trainer, err error) {
-	t = &trainer{optimizer: o, index: batches.Index(0).Shape().Dimensions[1:]}
+	t = &trainer{optimizer: o, index: batches.Index}
 	if t.network, err = o.Network(of.Network); err != nil {
 		return nil, err
 	}
@@ -57,8 +57,7 @@ func newTrainer(b compute.Backend, of Transformer, batches Fixed, data []*tensor
 
 // ask calls a program on the inputs before the examples and the data.
 func (t *trainer) ask(program *Exec, examples []int32, inputs ...any) []*tensors.Tensor {
-	dims := append([]int{len(examples)}, t.index...)
-	inputs = append(inputs, tensors.FromFlatDataAndDimensions(examples, dims...))
+	inputs = append(inputs, tensors.FromFlatDataAndDimensions(examples, len(examples), 1))
 	for _, x := range t.data {
 		inputs = append(inputs, x)
 	}
@@ -78,10 +77,10 @@ func (t *trainer) close() {
 // core, and has a gradient of its own.
 const partTokens, maxGradients = 768, 16
 
-// step makes the step of a number, which counts from 1, on a batch of examples, and returns its
-// loss. Cores, of which there are as many as GOMAXPROCS says, share the batch out in parts that do
-// not depend on how many there are.
-func (t *trainer) step(step int, examples []int32) (loss float64, err error) {
+// step makes the step of a number, which counts from 1, and returns its loss. Cores, of which there are
+// as many as GOMAXPROCS says, share the batch out in parts that do not depend on how many there are.
+func (t *trainer) step(step int) (loss float64, err error) {
+	examples := t.index(step - 1)
 	block := max(1, engine.BlockTokens/t.one)
 	blocks := (len(examples) + block - 1) / block
 	parts := min(blocks, max(2, min(maxGradients, len(examples)*t.one/partTokens)))

@@ -55,8 +55,8 @@ type Counts struct {
 	Next   [][]float64 // [pairs][S], each row of sum Total
 }
 
-// Estimator makes rows p̂ [pairs][S], each a distribution, of the counts of some problems.
-type Estimator func(problems []*Counts) ([][][]float64, error)
+// Estimator makes rows p̂ [pairs][S], each a distribution, of the counts of a problem.
+type Estimator func(c *Counts) ([][]float64, error)
 
 // Critic is a control.Critic that remembers. It samples from the MDP of a context. A
 // problem's memory begins with the first round that it is asked in, and anew when it is
@@ -87,46 +87,24 @@ func (c *Critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	if c.Estimate == nil || c.Samples < 1 {
 		return nil, fmt.Errorf("critic: %d samples of every pair, want at least one, and an estimator", c.Samples)
 	}
-	values := make([]*mat.Dense, 0, len(batch))
-	for len(batch) > 0 {
-		n, seen := 0, map[int]bool{}
-		for n < len(batch) && !seen[batch[n].Problem] {
-			seen[batch[n].Problem] = true
-			n++
-		}
-		some, err := c.evaluate(batch[:n])
+	values, err := control.CriticFunc(func(x control.Context) (*mat.Dense, error) {
+		m, err := c.remember(x)
 		if err != nil {
 			return nil, err
 		}
-		values, batch = append(values, some...), batch[n:]
-	}
-	return values, nil
-}
-
-// evaluate answers contexts of different problems.
-func (c *Critic) evaluate(batch []control.Context) ([]*mat.Dense, error) {
-	memories, counts := make([]*memory, len(batch)), make([]*Counts, len(batch))
-	for i, x := range batch {
-		m, err := c.remember(x)
+		rows, err := c.Estimate(&m.Counts)
 		if err != nil {
-			return nil, fmt.Errorf("critic: problem %d: %w", x.Problem, err)
+			return nil, err
 		}
-		memories[i], counts[i] = m, &m.Counts
-	}
-	rows, err := c.Estimate(counts)
-	if err != nil {
-		return nil, fmt.Errorf("critic: %w", err)
-	}
-	values := make([]*mat.Dense, len(batch))
-	for i, m := range memories {
-		if m.anchor != nil {
-			for pair, p := range rows[i] {
-				if m.exists(pair) {
-					m.anchor.tilt(pair, p)
-				}
+		for pair, p := range rows {
+			if m.anchor != nil && m.exists(pair) {
+				m.anchor.tilt(pair, p)
 			}
 		}
-		values[i] = mat.NewDense(m.States, batch[i].MDP.Actions(), m.answer(rows[i]))
+		return mat.NewDense(m.States, x.MDP.Actions(), m.answer(rows)), nil
+	}).Evaluate(batch)
+	if err != nil {
+		return nil, fmt.Errorf("critic: %w", err)
 	}
 	return values, nil
 }

@@ -64,17 +64,14 @@ func TestFirstRound(t *testing.T) {
 // α = 0 it is the frequencies; with α = 1, where rows are drawn from Dirichlet(1), no function of a pair's counts
 // has a smaller mean squared error.
 func posterior(alpha float64) critic.Estimator {
-	return func(problems []*critic.Counts) ([][][]float64, error) {
-		all := make([][][]float64, len(problems))
-		for i, c := range problems {
-			for _, n := range c.Next {
-				row := slices.Clone(n)
-				floats.AddConst(alpha, row)
-				floats.Scale(1/(float64(c.Total)+alpha*float64(c.States)), row)
-				all[i] = append(all[i], row)
-			}
+	return func(c *critic.Counts) (rows [][]float64, err error) {
+		for _, n := range c.Next {
+			row := slices.Clone(n)
+			floats.AddConst(alpha, row)
+			floats.Scale(1/(float64(c.Total)+alpha*float64(c.States)), row)
+			rows = append(rows, row)
 		}
-		return all, nil
+		return rows, nil
 	}
 }
 
@@ -152,7 +149,7 @@ func TestReleasedIsNearTheBest(t *testing.T) {
 				for range 1 + 40/states {
 					c, laws := draw(rng, states, successors, 3*states, n)
 					for k, estimate := range estimators {
-						for pair, p := range testkit.Must(estimate([]*critic.Counts{c}))(t)[0] {
+						for pair, p := range testkit.Must(estimate(c))(t) {
 							errors[k] += math.Pow(floats.Distance(p, laws[pair], 2), 2)
 						}
 					}
@@ -188,10 +185,10 @@ func TestRenamingChangesNothing(t *testing.T) {
 				other.Next[pairs[pair]][names[s]] = n
 			}
 		}
-		both := testkit.Must(released(t)([]*critic.Counts{c, other}))(t)
+		before, after := testkit.Must(released(t)(c))(t), testkit.Must(released(t)(other))(t)
 		for pair := range c.Next {
-			for s, p := range both[0][pair] {
-				if d := math.Abs(p - both[1][pairs[pair]][names[s]]); d > 1e-12 {
+			for s, p := range before[pair] {
+				if d := math.Abs(p - after[pairs[pair]][names[s]]); d > 1e-12 {
 					t.Errorf("S = %d, pair %d, state %d: probabilities differ by %g", states, pair, s, d)
 				}
 			}

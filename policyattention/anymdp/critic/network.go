@@ -78,36 +78,29 @@ func (c *Counts) concentration() concentration {
 // read-out: the frequencies of the packets are given, and what is learned is what to hold of
 // them. As N grows it becomes the frequencies, whatever the network says.
 func Learned(forward anymdp.Forward) Estimator {
-	return func(problems []*Counts) ([][][]float64, error) {
-		var sequences [][][]float64
-		for _, c := range problems {
-			x := c.concentration()
-			for pair := range c.Next {
-				sequences = append(sequences, c.tokens(pair, x))
-			}
+	return func(c *Counts) ([][]float64, error) {
+		sequences, x := make([][][]float64, len(c.Next)), c.concentration()
+		for pair := range sequences {
+			sequences[pair] = c.tokens(pair, x)
 		}
 		outputs, err := forward(sequences)
 		if err != nil {
 			return nil, err
 		}
-		rows := make([][][]float64, len(problems))
-		for i, c := range problems {
-			own := outputs[:len(c.Next)]
-			outputs = outputs[len(c.Next):]
-			for pair, n := range c.Next {
-				row, sum := make([]float64, c.States), 0.0
-				for s, o := range own[pair][:c.States] {
-					if math.IsNaN(o) || math.IsInf(o, 0) {
-						return nil, fmt.Errorf("an output of the network is %v", o)
-					}
-					row[s] = n[s] + virtual(o)
-					sum += row[s]
+		rows := make([][]float64, len(outputs))
+		for pair, n := range c.Next {
+			row, sum := make([]float64, c.States), 0.0
+			for s, o := range outputs[pair][:c.States] {
+				if math.IsNaN(o) || math.IsInf(o, 0) {
+					return nil, fmt.Errorf("an output of the network is %v", o)
 				}
-				for s := range row {
-					row[s] /= sum
-				}
-				rows[i] = append(rows[i], row)
+				row[s] = n[s] + virtual(o)
+				sum += row[s]
 			}
+			for s := range row {
+				row[s] /= sum
+			}
+			rows[pair] = row
 		}
 		return rows, nil
 	}

@@ -5,6 +5,7 @@ package critic
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -80,46 +81,27 @@ func (c Config) Job() (train.Job, error) {
 	}, nil
 }
 
-// batch returns the examples [Batch, 1] of a step, drawn one by one.
-func (c Config) batch(step int) *tensors.Tensor {
+// batch returns the examples [Batch] of a step, drawn one by one.
+func (c Config) batch(step int) []int32 {
 	rng := seed.New(c.Seed, "memory critic", "batch", step)
 	index := make([]int32, c.Batch)
 	for i := range index {
 		index[i] = int32(rng.IntN(rowsOf * c.Problems))
 	}
-	return tensors.FromFlatDataAndDimensions(index, c.Batch, 1)
+	return index
 }
 
 // data is tokens [n, Slots, Features], counts [n, Slots], targets [n, Slots], which slots are
 // states [n, Slots] and totals [n, 1] of all examples.
 func (c Config) data() ([]*tensors.Tensor, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	var tokens, counts, targets, states, totals []float32
-	examples := c.Examples()
-	for _, x := range examples {
-		for s, token := range x.Tokens {
-			for _, v := range token {
-				tokens = append(tokens, float32(v))
-			}
-			is := float32(0)
-			if s < x.States {
-				is = 1
-			}
-			counts, targets, states = append(counts, float32(x.Counts[s])), append(targets, float32(x.Target[s])),
-				append(states, is)
+	examples, slots := c.Examples(), []int{Slots}
+	return train.Arrays(len(examples), func(i int) ([][]float64, error) {
+		x, states := examples[i], make([]float64, Slots)
+		for s := range x.States {
+			states[s] = 1
 		}
-		totals = append(totals, float32(x.Total))
-	}
-	n := len(examples)
-	return []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(tokens, n, Slots, Features),
-		tensors.FromFlatDataAndDimensions(counts, n, Slots),
-		tensors.FromFlatDataAndDimensions(targets, n, Slots),
-		tensors.FromFlatDataAndDimensions(states, n, Slots),
-		tensors.FromFlatDataAndDimensions(totals, n, 1),
-	}, nil
+		return [][]float64{slices.Concat(x.Tokens...), x.Counts, x.Target, states, {float64(x.Total)}}, nil
+	}, []int{Slots, Features}, slots, slots, slots, []int{1})
 }
 
 // loss is the mean of N ‖p̂ − frequencies of fresh transitions‖².

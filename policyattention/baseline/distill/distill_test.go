@@ -81,20 +81,20 @@ func TestHistoriesAreThoseOfALearner(t *testing.T) {
 	ps := testkit.Must(mdp.Random.Draw(root, c.States, c.Actions, c.Histories))(t)
 	early, late := 0., 0.
 	for i, h := range histories {
-		if len(h.Previous) != c.Length+1 || len(h.Reward) != c.Length+1 || len(h.State) != c.Length+1 {
+		if len(h) != c.Length+1 {
 			t.Fatalf("history %d has another length", i)
 		}
-		if h.Previous[0] != baseline.None || h.Reward[0] != 0 {
-			t.Errorf("history %d begins with action %d, reward %v", i, h.Previous[0], h.Reward[0])
+		if h[0].Previous != baseline.None || h[0].Reward != 0 {
+			t.Errorf("history %d begins with action %d, reward %v", i, h[0].Previous, h[0].Reward)
 		}
 		for k := 1; k < c.Length; k++ {
-			if h.Reward[k] != float32(ps[i].MDP.R.At(int(h.State[k-1]), int(h.Previous[k]))) {
+			if h[k].Reward != float32(ps[i].MDP.R.At(int(h[k-1].State), int(h[k].Previous))) {
 				t.Fatalf("history %d: token %d does not tell of step %d", i, k, k-1)
 			}
 			if k <= c.Length/4 {
-				early += float64(h.Reward[k])
+				early += float64(h[k].Reward)
 			} else if k > c.Length*3/4 {
-				late += float64(h.Reward[k])
+				late += float64(h[k].Reward)
 			}
 		}
 	}
@@ -105,10 +105,10 @@ func TestHistoriesAreThoseOfALearner(t *testing.T) {
 
 // full is the forward pass on the last tokens of a history, at most n, without a
 // cache: the distribution of the action at the last one.
-func full(t *testing.T, c Config, params []float32, h baseline.History, n int) []float64 {
+func full(t *testing.T, c Config, params []float32, h []baseline.Token, n int) []float64 {
 	t.Helper()
-	from := max(0, len(h.State)-n)
-	n = len(h.State) - from
+	h = h[max(0, len(h)-n):]
+	n = len(h)
 	position := make([]int32, n)
 	for i := range position {
 		position[i] = int32(i)
@@ -117,10 +117,8 @@ func full(t *testing.T, c Config, params []float32, h baseline.History, n int) [
 		return fused.Bind(c.Network(), in[0]).Tail(c.tokens(in[1], in[2], in[3], in[4]), n)
 	})
 	testkit.Check(t, err)
-	out, err := exec.Call1(params,
-		tensors.FromFlatDataAndDimensions(h.Previous[from:], 1, n),
-		tensors.FromFlatDataAndDimensions(h.Reward[from:], 1, n),
-		tensors.FromFlatDataAndDimensions(h.State[from:], 1, n), tensors.FromFlatDataAndDimensions(position, 1, n))
+	in := baseline.Arrays(func(i int) baseline.Token { return h[i] }, 1, n)
+	out, err := exec.Call1(params, in[1], in[2], in[3], tensors.FromFlatDataAndDimensions(position, 1, n))
 	testkit.Check(t, err)
 	logits := testkit.Must(tensors.CopyFlatData[float32](out))(t)
 	p := make([]float64, c.Actions)
@@ -165,11 +163,9 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 			if !mat.Equal(policies[i], again[i]) {
 				t.Fatalf("round %d: asking again changes the answer", round)
 			}
-			pending := a.Histories[i]
 			for s := range ps[i].MDP.States() {
-				h := baseline.History{Previous: slices.Clone(pending.Previous), Reward: slices.Clone(pending.Reward),
-					State: slices.Clone(pending.State)}
-				h.State[len(h.State)-1] = int32(s)
+				h := slices.Clone(a.Histories[i])
+				h[len(h)-1].State = int32(s)
 				near(t, "query", policies[i].RawRowView(s), full(t, c, params, h, r.length()+1))
 			}
 		}
@@ -225,13 +221,13 @@ func TestClearedForgets(t *testing.T) {
 	for _, cleared := range []bool{false, true} {
 		var policies [2]*mat.Dense
 		for k, before := range []float32{.25, -.75} { // a reward of the first round
-			h, rng := &baseline.History{}, seed.New(4)
-			h.See(nil, 2)
+			h, rng := []baseline.Token{baseline.First(2)}, seed.New(4)
 			for range 2 * baseline.Window {
-				h.See(&baseline.Transition{Action: rng.IntN(3), Reward: 2*rng.Float64() - 1}, rng.IntN(4))
+				x := baseline.Transition{Action: rng.IntN(3), Reward: 2*rng.Float64() - 1, Next: rng.IntN(4)}
+				h = append(h, x.Token())
 			}
-			h.Reward[3] = before
-			a := baseline.Lives{Reader: live(t, tiny(), 1, cleared).Reader(1), Histories: []*baseline.History{h}}
+			h[3].Reward = before
+			a := baseline.Lives{Reader: live(t, tiny(), 1, cleared).Reader(1), Histories: [][]baseline.Token{h}}
 			for range 2 {
 				testkit.Check(t, a.Begin())
 				testkit.Must(a.Take(baseline.Window))(t)
@@ -256,14 +252,14 @@ func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 		return c.loss(fused.Bind(c.Network(), in[0]).Tail, in[2:], in[1:2])
 	})
 	testkit.Check(t, err)
-	out := testkit.Must(exec.Call1(params, start, data[0], data[1], data[2], data[3]))(t)
+	at := tensors.FromFlatDataAndDimensions(start, c.Batch, 1)
+	out := testkit.Must(exec.Call1(params, at, data[0], data[1], data[2], data[3]))(t)
 	want := 0.
-	for _, at := range tensors.MustCopyFlatData[int32](start) {
+	for _, at := range start {
 		h, from := histories[int(at)/c.Length], int(at)%c.Length
 		for k := from; k < from+c.Context; k++ {
-			prefix := baseline.History{Previous: h.Previous[from : k+1], Reward: h.Reward[from : k+1],
-				State: h.State[from : k+1]}
-			want -= math.Log(full(t, c, params, prefix, c.Context)[h.Previous[k+1]]) / float64(c.Batch*c.Context)
+			p := full(t, c, params, h[from:k+1], c.Context)
+			want -= math.Log(p[h[k+1].Previous]) / float64(c.Batch*c.Context)
 		}
 	}
 	if got := float64(tensors.ToScalar[float32](out)); math.Abs(got-want) > 1e-5 { // float32

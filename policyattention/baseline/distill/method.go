@@ -146,5 +146,5 @@ func (d *SourceDeployment) StepSizes() baseline.StepSizes { return d.ActorCritic
 
 // Controller implements method.Deployment. Its transitions come from streams below root.
 func (d *SourceDeployment) Controller(_ *method.Models, _ float64, root uint64) (control.Controller, error) {
-	return baseline.Teacher{Steps: d.ActorCritic.Steps, Start: d.ActorCritic.Start, Root: root}, nil
+	return baseline.Teacher(d.ActorCritic.Steps, d.ActorCritic.Start, baseline.OneHot, root), nil
 }

@@ -18,13 +18,13 @@ import (
 
 // histories runs the source algorithm for Length steps, so that each history has a token more. History i is a function
 // of the seed and i alone.
-func (c Config) histories() ([]baseline.History, error) {
+func (c Config) histories() ([][]baseline.Token, error) {
 	root := seed.New(c.Seed, "distill", "mdps").Uint64() // a digest: no evaluation root
 	problems, err := mdp.Random.Draw(root, c.States, c.Actions, c.Histories)
 	if err != nil {
 		return nil, err
 	}
-	histories := make([]baseline.History, c.Histories)
+	histories := make([][]baseline.Token, c.Histories)
 	return histories, numeric.Parallel(len(problems), func(i int) (err error) {
 		if histories[i], err = c.history(problems[i].MDP, i); err != nil {
 			err = fmt.Errorf("distill: history %d: %w", i, err)
@@ -33,22 +33,22 @@ func (c Config) histories() ([]baseline.History, error) {
 	})
 }
 
-func (c Config) history(m *mdp.MDP, i int) (h baseline.History, err error) {
+func (c Config) history(m *mdp.MDP, i int) ([]baseline.Token, error) {
 	learner, err := baseline.NewActorCritic(m.Uniform())
 	if err != nil {
-		return h, err
+		return nil, err
 	}
 	chain := baseline.NewChain(m, seed.New(c.Seed, "distill", "history", i))
 	window := make([]baseline.Transition, baseline.Window)
-	h.See(nil, chain.State)
+	h := []baseline.Token{baseline.First(chain.State)}
 	for range c.Length / baseline.Window {
 		pi := learner.Policy()
 		chain.Walk(pi, window)
-		for k := range window {
-			h.See(&window[k], window[k].Next)
+		for _, t := range window {
+			h = append(h, t.Token())
 		}
 		if err := learner.Step(learner.Increment(window, pi, m.Gamma, c.Source)); err != nil {
-			return h, err
+			return nil, err
 		}
 	}
 	return h, nil
@@ -92,34 +92,25 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all baseline.History
-	var action []int32
-	for _, h := range histories {
-		all.Previous = append(all.Previous, h.Previous[:c.Length]...)
-		all.Reward, all.State = append(all.Reward, h.Reward[:c.Length]...), append(all.State, h.State[:c.Length]...)
-		action = append(action, h.Previous[1:]...)
+	after := func(steps int) []*tensors.Tensor { // so many later
+		token := func(i int) baseline.Token { return histories[i/c.Length][i%c.Length+steps] }
+		return baseline.Arrays(token, c.Histories*c.Length, 1)
 	}
-	n := c.Histories * c.Length
-	return []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(all.Previous, n, 1),
-		tensors.FromFlatDataAndDimensions(all.Reward, n, 1),
-		tensors.FromFlatDataAndDimensions(all.State, n, 1),
-		tensors.FromFlatDataAndDimensions(action, n, 1),
-	}, nil
+	return append(after(0)[1:], after(1)[1]), nil
 }
 
 // batch says where in the data the windows [Batch] of a step begin. A window's
 // place in its history is uniform, but the first one stands for all that would
 // begin up to Context tokens earlier: a controller's first rounds look like the
 // beginning of a history.
-func (c Config) batch(step int) *tensors.Tensor {
+func (c Config) batch(step int) []int32 {
 	rng := seed.New(c.Seed, "distill", "batch", step)
 	start := make([]int32, c.Batch)
 	for i := range start {
 		offset := max(0, rng.IntN(c.Length+1)-c.Context)
 		start[i] = int32(rng.IntN(c.Histories)*c.Length + offset)
 	}
-	return tensors.FromFlatDataAndDimensions(start, c.Batch)
+	return start
 }
 
 // loss is the mean negative log-likelihood of the actions in the windows.
@@ -128,7 +119,7 @@ func (c Config) loss(network train.Outputs, data, in []*Node) *Node {
 	batch := start.Shape().Dimensions[0]
 	dims := []int{batch, c.Context}
 	position := Iota(start.Graph(), shapes.Make(dtypes.Int32, dims...), 1)
-	index := InsertAxes(Add(position, ExpandAndBroadcast(start, dims, []int{1})), -1)
+	index := InsertAxes(Add(position, start), -1)
 	part := func(i int) *Node { return Reshape(Gather(data[i], index), dims...) }
 	logits := network(c.tokens(part(0), part(1), part(2), position), c.Context)
 	taken := OneHot(part(3), c.Actions, logits.DType())

@@ -69,7 +69,7 @@ func (u Update) on(
 			}
 			return u.increment(l, window, weights, pi)
 		}
-		return baseline.NewStepping(t, start, features, root, increment)
+		return baseline.Stepping(t, start, features, root, increment)
 	}}
 }
 

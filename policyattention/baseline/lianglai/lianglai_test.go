@@ -146,7 +146,7 @@ func TestHarnessShapeAndController(t *testing.T) {
 	p := NewActorCriticPrompt(8, 3)
 	steps := testkit.Must(PaperSteps(8))(t)
 	problems := testkit.Must(mdp.Random.Draw(5, 8, 3, 4))(t)
-	want := testkit.Must(baseline.Teacher{Steps: steps, Start: baseline.Initial, Root: 1}.Run(problems, 40))(t)
+	want := testkit.Must(baseline.Teacher(steps, baseline.Initial, baseline.OneHot, 1).Run(problems, 40))(t)
 	for name, block := range map[string]*Block{"analytic": p.Analytic(mdp.Discount, steps),
 		"trained": p.WithSteps(trained.Block, steps)} {
 		c := Update{p, block}.on(baseline.Walk{N: baseline.Window, Root: 1}, baseline.Initial, baseline.OneHot, 1)

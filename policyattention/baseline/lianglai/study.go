@@ -134,7 +134,7 @@ func (t Config) closeLoop(
 	if err != nil {
 		return nil, nil, err
 	}
-	source := baseline.Teacher{Steps: steps, Start: baseline.Initial, Root: root}
+	source := baseline.Teacher(steps, baseline.Initial, baseline.OneHot, root)
 	teacher, err = curve(source, problems, updates, every)
 	return learned, teacher, err
 }
@@ -219,7 +219,7 @@ func (t Tuning) Compute(_ *method.Models, problems []mdp.Problem) (all rows.Tabl
 		for _, alpha := range t.Grid.Alphas {
 			for _, beta := range t.Grid.Betas {
 				steps := baseline.StepSizes{Alpha: alpha, Beta: beta}
-				teacher := baseline.Teacher{Steps: steps, Start: start, Features: t.Features, Root: t.Root}
+				teacher := baseline.Teacher(steps, start, t.Features, t.Root)
 				trajectories, err := teacher.Run(problems, slices.Max(baseline.Horizons))
 				var some []rows.Tuned
 				if err == nil {

@@ -24,20 +24,6 @@ func (c Config) compile(on compute.Backend) (*Exec, error) {
 	})
 }
 
-// arrays are tokens by their numbers.
-func arrays(token func(i int) baseline.Token, dims ...int) []*tensors.Tensor {
-	n := size(dims)
-	before, previous, reward, state := make([]int32, n), make([]int32, n), make([]float32, n), make([]int32, n)
-	for i := range n {
-		x := token(i)
-		before[i], previous[i], reward[i], state[i] = x.Before, x.Previous, x.Reward, x.State
-	}
-	return []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(before, dims...), tensors.FromFlatDataAndDimensions(previous, dims...),
-		tensors.FromFlatDataAndDimensions(reward, dims...), tensors.FromFlatDataAndDimensions(state, dims...),
-	}
-}
-
 // reader implements baseline.Reader.
 type reader struct {
 	Config
@@ -76,7 +62,7 @@ func (r *reader) Read(k int, alternatives bool, token func(life, j int) baseline
 	}
 	for from := 0; from < k; from += together {
 		inputs := []any{r.params}
-		for _, x := range arrays(func(i int) baseline.Token {
+		for _, x := range baseline.Arrays(func(i int) baseline.Token {
 			x := token(i%r.lives, from+i/r.lives)
 			if r.first && !alternatives && i < r.lives {
 				x.Previous = baseline.None
@@ -123,7 +109,7 @@ type rollouts struct {
 	at   int // the step before which the lives were lived
 	// What was seen, [Life+1] of each row; and [Rows·Life] of the action after each token: its logarithm of
 	// probability, its advantage, what the critic is to say, and what it has said.
-	histories                      []*baseline.History
+	histories                      [][]baseline.Token
 	logp, advantage, target, value []float32
 }
 
@@ -173,7 +159,7 @@ func (r *rollouts) estimate(row int, next float32) {
 	sum, after := 0., float64(next)
 	for t := r.Life - 1; t >= 0; t-- {
 		at := row*r.Life + t
-		delta := float64(r.histories[row].Reward[t+1]) + r.Gamma*after - float64(r.value[at])
+		delta := float64(r.histories[row][t+1].Reward) + r.Gamma*after - float64(r.value[at])
 		sum, after = delta+r.Gamma*r.Lambda*sum, float64(r.value[at])
 		r.advantage[at], r.target[at] = float32(sum), float32(sum)+r.value[at]
 	}
@@ -186,12 +172,13 @@ func (r *rollouts) Batch(step int) ([]*tensors.Tensor, error) {
 	}
 	length, rows := r.Life, r.Rows/r.Minibatches
 	order := seed.New(r.Seed, "s5rl", "order", step/r.Minibatches).Perm(r.Rows)[step%r.Minibatches*rows:][:rows]
-	all := arrays(func(i int) baseline.Token { return r.histories[order[i/length]].At(i % length) }, rows, length)
-	var action []int32
+	after := func(steps int) []*tensors.Tensor { // so many later
+		token := func(i int) baseline.Token { return r.histories[order[i/length]][i%length+steps] }
+		return baseline.Arrays(token, rows, length)
+	}
 	var advantage []float64
 	reals := make([][]float32, 4)
 	for _, row := range order {
-		action = append(action, r.histories[row].Previous[1:]...)
 		for i, x := range [][]float32{r.logp, r.advantage, r.target, r.value} {
 			reals[i] = append(reals[i], x[row*length:][:length]...)
 		}
@@ -203,7 +190,7 @@ func (r *rollouts) Batch(step int) ([]*tensors.Tensor, error) {
 	for i, x := range advantage {
 		reals[1][i] = float32((x - mean) / (math.Sqrt(variance) + 1e-8))
 	}
-	all = append(all, tensors.FromFlatDataAndDimensions(action, rows, length))
+	all := append(after(0), after(1)[1])
 	for _, x := range reals {
 		all = append(all, tensors.FromFlatDataAndDimensions(x, rows, length))
 	}

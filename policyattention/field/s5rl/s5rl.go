@@ -139,7 +139,7 @@ func open(m *method.Models, d *method.InContext[Config]) (func(lives int) baseli
 		return nil, err
 	}
 	params, err := method.Load(m, d.Weights()[0], func(path string) ([]float32, error) {
-		_, _, params, err := train.ReadParams(path, Config.Layout)
+		_, params, err := train.ReadParams(path, Config.Layout)
 		return params, err
 	})
 	return func(lives int) baseline.Reader { return program.reader(exec, params, lives, d.Cleared) }, err
@@ -163,9 +163,12 @@ func (c Config) Seconds() float64 {
 
 // Job implements method.Shared.
 func (c Config) Job() (train.Job, error) {
+	if err := c.Validate(); err != nil {
+		return train.Job{}, err
+	}
 	return train.Job{
 		Config: train.JSON(c), Model: c, Batches: &rollouts{Config: c},
-		Examples: c.Rows / max(1, c.Minibatches), Tokens: c.Life,
+		Examples: c.Rows / c.Minibatches, Tokens: c.Life,
 		Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps,
-	}, c.Validate()
+	}, nil
 }

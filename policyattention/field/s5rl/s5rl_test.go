@@ -61,7 +61,7 @@ func collected(t *testing.T, c Config) (*rollouts, []float32) {
 
 // written is the network on one row of tokens, in float64, written out from the parameters by
 // name and with the recurrence.
-func written(t *testing.T, c Config, params []float32, h *baseline.History) (logits [][]float64, values []float64) {
+func written(t *testing.T, c Config, params []float32, life []baseline.Token) (logits [][]float64, values []float64) {
 	t.Helper()
 	of := map[string][]float64{}
 	for _, x := range c.Layout() {
@@ -82,8 +82,7 @@ func written(t *testing.T, c Config, params []float32, h *baseline.History) (log
 		return y
 	}
 	state := make([]complex128, c.State/2)
-	for step := range c.Life {
-		token := h.At(step)
+	for _, token := range life[:c.Life] {
 		pairs := c.States * c.Actions
 		x := make([]float64, 2*pairs+c.States+1)
 		now := int(token.State)
@@ -124,13 +123,13 @@ func TestCollectedIsWhatWasSeen(t *testing.T) {
 	for row := range c.Rows {
 		logits, values := written(t, c, params, r.histories[row])
 		h := r.histories[row]
-		if !slices.Equal(again.histories[row].Previous, h.Previous) {
+		if !slices.Equal(again.histories[row], h) {
 			t.Errorf("row %d: another look at the same weights gives another life", row)
 		}
 		for k := range c.Life {
-			m, a, i := ps[row].MDP, h.Previous[k+1], row*c.Life+k
-			if want := m.R.At(int(h.State[k]), int(a)); math.Abs(float64(h.Reward[k+1])-want) > 1e-7 {
-				t.Fatalf("row %d, step %d earned %v, want %v", row, k, h.Reward[k+1], want)
+			m, a, i := ps[row].MDP, h[k+1].Previous, row*c.Life+k
+			if want := m.R.At(int(h[k].State), int(a)); math.Abs(float64(h[k+1].Reward)-want) > 1e-7 {
+				t.Fatalf("row %d, step %d earned %v, want %v", row, k, h[k+1].Reward, want)
 			}
 			// float32 against float64, over up to 25 steps.
 			p := slices.Clone(logits[k])
@@ -152,7 +151,10 @@ func TestEstimate(t *testing.T) {
 	c.Life = 4
 	reward, value := []float32{1, -2, .5, 3}, []float32{.1, .2, -.3, .4, 2}
 	advantage, target := make([]float32, 4), make([]float32, 4)
-	h := []*baseline.History{{Reward: slices.Insert(slices.Clone(reward), 0, 0)}}
+	h := [][]baseline.Token{{{}}}
+	for _, x := range reward {
+		h[0] = append(h[0], baseline.Token{Reward: x})
+	}
 	for _, c.Lambda = range []float64{0, .7, 1} {
 		(&rollouts{Config: c, histories: h, value: value, advantage: advantage, target: target}).estimate(0, value[4])
 		for t0 := range reward {
@@ -209,7 +211,7 @@ func TestLossIsPPOs(t *testing.T) {
 	for n, row := range rows {
 		logits, values := written(t, c, params, r.histories[row])
 		for k := range length {
-			i, action := row*length+k, r.histories[row].Previous[k+1]
+			i, action := row*length+k, r.histories[row][k+1].Previous
 			sum, entropy := 0., 0.
 			for _, z := range logits[k] {
 				sum += math.Exp(z)
@@ -262,21 +264,20 @@ func TestReturnedPolicy(t *testing.T) {
 	for _, cleared := range []bool{false, true} {
 		var policies [2]*mat.Dense
 		for k, before := range []float64{.25, -.75} { // a reward of the first round
-			h := &baseline.History{}
-			h.See(nil, 2)
-			rng := seed.New(4)
-			for range 2 * baseline.Window {
-				h.See(&baseline.Transition{Action: rng.IntN(3), Reward: 2*rng.Float64() - 1}, rng.IntN(4))
+			h, rng := []baseline.Token{baseline.First(2)}, seed.New(4)
+			for i := range 2 * baseline.Window {
+				h = append(h, baseline.Transition{State: int(h[i].State), Action: rng.IntN(3),
+					Reward: 2*rng.Float64() - 1, Next: rng.IntN(4)}.Token())
 			}
-			h.Reward[3] = float32(before)
-			a := baseline.Lives{Reader: controller(t, tiny(), cleared).Reader(1), Histories: []*baseline.History{h}}
+			h[3].Reward = float32(before)
+			a := baseline.Lives{Reader: controller(t, tiny(), cleared).Reader(1), Histories: [][]baseline.Token{h}}
 			for range 2 {
 				testkit.Check(t, a.Begin())
 				testkit.Must(a.Take(baseline.Window))(t)
 			}
 			pi := testkit.Must(a.Policies(4))(t)
 			next := testkit.Must(a.Take(1))(t)
-			row := pi[0].RawRowView(int(h.State[2*baseline.Window]))
+			row := pi[0].RawRowView(int(h[2*baseline.Window].State))
 			for j, p := range next[0].RawRowView(0) {
 				if math.Abs(p-row[j]) > 1e-5 { // float32
 					t.Errorf("asked, p(%d) is %v; acting, %v", j, row[j], p)
