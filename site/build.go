@@ -30,9 +30,8 @@ type learned struct {
 // what it loads: engine.wasm.gz over http and engine.js, which holds the same bytes, from a file; full.js, an
 // engine that reads files of all formats and runs the trained network, and learned.js, its weights, when they
 // are asked for. If whole is set the full engine and the weights are parts of index.html.
-// The weights are a file of an actor of package anymdp, by default the released one. Build must run inside
-// the repository.
-func Build(out, weights string, whole bool, links Links) error {
+// The weights are those of package anymdp's released actor. Build must run inside the repository.
+func Build(out string, whole bool) error {
 	root, err := output("go", "list", "-m", "-f", "{{.Dir}}")
 	if err != nil {
 		return err
@@ -40,10 +39,7 @@ func Build(out, weights string, whole bool, links Links) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return fmt.Errorf("site: %w", err)
 	}
-	if weights == "" {
-		weights = filepath.Join(root, "policyattention", "anymdp", "weights.safetensors")
-	}
-	actor, err := pack(out, weights, whole)
+	actor, err := pack(out, filepath.Join(root, "policyattention", "anymdp", "weights.safetensors"), whole)
 	if err != nil {
 		return err
 	}
@@ -72,7 +68,7 @@ func Build(out, weights string, whole bool, links Links) error {
 			}
 		}
 	}
-	if parts["links"], err = about(out, root, whole, links); err != nil {
+	if parts["links"], err = about(out, root, whole); err != nil {
 		return err
 	}
 	for name, content := range parts {

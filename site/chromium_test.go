@@ -40,7 +40,7 @@ func setUp(m *testing.M) int {
 	}
 	err := os.MkdirAll(filepath.Join(built, "screenshots"), 0o755)
 	if err == nil {
-		err = Build(built, "", false, Links{})
+		err = Build(built, false)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -34,9 +34,8 @@ func TestLinks(t *testing.T) {
 	if !strings.Contains(got, "@misc{") || !strings.HasSuffix(got, "}") {
 		t.Errorf("the citation is %q", got)
 	}
-	foot, err := about(t.TempDir(), "..", true, Links{Paper: "https://example.org/?a&b"})
-	const link = `<a href="https://example.org/?a&amp;b"`
-	if err != nil || strings.Count(foot, "<a ") != 1 || !strings.Contains(foot, link) {
+	foot, err := about(t.TempDir(), "..", true)
+	if err != nil || strings.Contains(foot, "<a ") {
 		t.Errorf("a page that is a whole has the foot %q, %v", foot, err)
 	}
 }

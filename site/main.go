@@ -16,13 +16,9 @@ import (
 )
 
 var arguments struct {
-	Out      string `default:"site/dist" help:"Folder to write the page to."`
-	Weights  string `help:"Weights of the trained actor that the page can load (default: released)." placeholder:"FILE"`
-	Paper    string `help:"Address of the paper, for the foot of the page." placeholder:"URL"`
-	Code     string `help:"Address of the code, for the foot of the page." placeholder:"URL"`
-	Notebook string `help:"Address of the notebook on the decoder (default: a copy beside the page)." placeholder:"URL"`
-	Whole    bool   `help:"Put the weights into the page, for places that serve one file, instead of beside it."`
-	Serve    string `help:"Address to serve the page at, for instance localhost:8080." placeholder:"HOST:PORT"`
+	Out   string `default:"site/dist" help:"Folder to write the page to."`
+	Whole bool   `help:"Put the weights into the page, for places that serve one file, instead of beside it."`
+	Serve string `help:"Address to serve the page at, for instance localhost:8080." placeholder:"HOST:PORT"`
 }
 
 func main() {
@@ -34,8 +30,7 @@ func main() {
 }
 
 func run() error {
-	links := Links{arguments.Paper, arguments.Code, arguments.Notebook}
-	if err := Build(arguments.Out, arguments.Weights, arguments.Whole, links); err != nil {
+	if err := Build(arguments.Out, arguments.Whole); err != nil {
 		return err
 	}
 	path, err := filepath.Abs(filepath.Join(arguments.Out, "index.html"))

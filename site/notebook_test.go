@@ -15,7 +15,7 @@ import (
 func TestNotebook(t *testing.T) {
 	b := newTab(t)
 	folder := t.TempDir()
-	if err := Build(filepath.Join(folder, "page"), "", true, Links{}); err != nil {
+	if err := Build(filepath.Join(folder, "page"), true); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile("../notebooks/04-the-decoder.ipynb")

@@ -49,12 +49,8 @@ func decode(args []js.Value) (any, error) {
 			"command solves it: policyattention solve --mdp %s", s, a, engine.MaxStates, engine.MaxActions,
 			args[0].String())
 	}
-	var notes []any
-	for _, w := range p.MDP.Warnings {
-		notes = append(notes, w)
-	}
 	return map[string]any{"states": s, "actions": a, "gamma": p.MDP.Gamma, "p": table(p.MDP.DenseP()),
-		"r": table(p.MDP.R), "pi0": table(p.Pi0), "notes": notes}, nil
+		"r": table(p.MDP.R), "pi0": table(p.Pi0), "notes": list(p.MDP.Warnings)}, nil
 }
 
 // learn(tensors) takes the trained actor: tensors maps names to Float32Arrays.

@@ -147,16 +147,12 @@ func fields(list []decoder.Field) string {
 // phaseOf describes the i-th phase of the run.
 func phaseOf(i int) any {
 	p := run.Phases[i]
-	var greedy []any
-	for _, a := range p.Optimum.Policy {
-		greedy = append(greedy, a)
-	}
 	var grid any
 	if g := p.Grid; g != nil {
 		grid = map[string]any{"width": g.Width, "height": g.Height, "tiles": g.Tiles, "entering": g.Entering}
 	}
 	return map[string]any{
-		"grid": grid, "index": i, "start": p.From, "e0": p.E0, "gap": p.Gap, "greedy": greedy,
+		"grid": grid, "index": i, "start": p.From, "e0": p.E0, "gap": p.Gap, "greedy": list(p.Optimum.Policy),
 		"p": table(p.Problem.MDP.DenseP()), "r": table(p.Problem.MDP.R), "pi0": table(run.Phases[0].Problem.Pi0),
 		"qstar": table(p.Optimum.Q),
 	}
@@ -211,12 +207,6 @@ func edit(args []js.Value) (any, error) {
 	x := args[1]
 	change := engine.Edit{Kind: x.Get("kind").String(), S: x.Get("s").Int(), A: x.Get("a").Int(), T: x.Get("t").Int(),
 		Value: x.Get("value").Float(), Tile: x.Get("tile").String()}
-	if change.Kind == "start" {
-		if err := run.SetStart(change.S, change.A, change.Value); err != nil {
-			return nil, err
-		}
-		return phaseOf(0), nil
-	}
 	if err := run.Apply(args[0].Int(), change); err != nil {
 		return nil, err
 	}
@@ -236,18 +226,11 @@ func attention(args []js.Value) (any, error) {
 // trace(k, call) names the tokens of a call "actor", "critic" or "normed", and says which
 // are read.
 func trace(args []js.Value) (any, error) {
-	var names, reads []any
 	c, err := run.Trace(args[0].Int(), args[1].String())
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range c.Names {
-		names = append(names, n)
-	}
-	for _, i := range c.Reads {
-		reads = append(reads, i)
-	}
-	return map[string]any{"names": names, "reads": reads}, nil
+	return map[string]any{"names": list(c.Names), "reads": list(c.Reads)}, nil
 }
 
 // matrix(k, call, s, name, from, to) returns rows of a matrix of a call "actor", "critic"
@@ -296,6 +279,15 @@ func digest(args []js.Value) (any, error) {
 	b := make([]byte, args[0].Length())
 	js.CopyBytesToGo(b, args[0])
 	return fmt.Sprintf("%x", seed.Sum256(b)), nil
+}
+
+// list returns x as js.ValueOf takes it.
+func list[T any](x []T) []any {
+	all := make([]any, len(x))
+	for i, v := range x {
+		all[i] = v
+	}
+	return all
 }
 
 func table(m *mat.Dense) js.Value { return array(flat(m)) }

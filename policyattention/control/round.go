@@ -41,15 +41,12 @@ func (r *Round) Context(m *mdp.MDP, eta float64) Context {
 // round before it is nil where the account of Theorem 2 begins. It is the only place where ζ, δ, ḡ and the
 // distance to Q* are computed: for the trajectories of Score, for package decoder's runs, and for the web page.
 // It returns an error if the context, the policy or the table is invalid.
-func (s *Scale) Measure(before *Round, c Context, next pmd.Policy, nextQ *mat.Dense) (*Round, error) {
-	k, err := s.measure(before, c, next, nextQ)
-	if err != nil {
-		return nil, fmt.Errorf("control: round %d: %w", c.Round, err)
-	}
-	return k, nil
-}
-
-func (s *Scale) measure(before *Round, c Context, next pmd.Policy, nextQ *mat.Dense) (*Round, error) {
+func (s *Scale) Measure(before *Round, c Context, next pmd.Policy, nextQ *mat.Dense) (_ *Round, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("control: round %d: %w", c.Round, err)
+		}
+	}()
 	m := s.Problem.MDP
 	if c.Q == nil && before != nil {
 		return nil, errors.New("the round before had no critic call, so there is no Q to go on from")
@@ -59,7 +56,6 @@ func (s *Scale) measure(before *Round, c Context, next pmd.Policy, nextQ *mat.De
 	}
 	k := &Round{Index: c.Round, Pi: c.Pi, LogPi: c.LogPi, Q: c.Q, Eta: c.Eta, NextPi: next.Pi, NextLog: next.Log,
 		NextQ: nextQ}
-	var err error
 	if k.Distance, err = s.distance(k.NextPi); err != nil {
 		return nil, fmt.Errorf("the policy returned: %w", err)
 	}

@@ -33,9 +33,6 @@ type Caps struct {
 	// Packets is m, the number of transition packets from each state and action
 	// in a critic call, or 0 to choose it from Sampling.
 	Packets int `json:"packets,omitempty"`
-	// Visible is the most packets in a critic call; 0 stands for
-	// max(mSA, (SA)²), enough for sampled and for weighted packets.
-	Visible int `json:"visible,omitempty"`
 	// Phi is φ in [0, 1], the weight of the uniform policy that the actor's
 	// readout mixes in.
 	Phi float64 `json:"phi,omitempty"`
@@ -61,6 +58,8 @@ type Certificate struct {
 	Caps
 	Margins `json:"margins"`
 	B       float64 `json:"b"` // R_max/(1−γ), bound on |Q|
+	// Visible is the most packets in a critic call, max(mSA, (SA)²): enough for sampled and for weighted packets.
+	Visible int `json:"visible"`
 
 	RAct    float64 `json:"r_act"`   // greatest bad-to-good mass of the actor, at EtaMax: equation (24)
 	R1      float64 `json:"r_1"`     // of the lookup head: (25)
@@ -129,15 +128,9 @@ func Certify(caps Caps) (*Certificate, error) {
 		}
 		c.Packets = int(m)
 	}
-	if c.Visible != 0 && c.Visible < c.Packets*c.States*c.Actions {
-		return nil, fmt.Errorf("decoder: cap visible is %d, want at least packets·states·actions = %d", c.Visible,
-			c.Packets*c.States*c.Actions)
-	}
 	m := float64(c.Packets)
 	c.DeltaStat = c.limit() * math.Sqrt(union/m)
-	if c.Visible == 0 {
-		c.Visible = c.States * c.Actions * max(c.Packets, c.States*c.Actions)
-	}
+	c.Visible = c.States * c.Actions * max(c.Packets, c.States*c.Actions)
 
 	// Margins become weights, so their bits must be the same everywhere: hence
 	// numeric and the conversions. Each term of a ratio gets its share of r_ε.

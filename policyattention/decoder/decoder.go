@@ -288,7 +288,7 @@ func (d *Decoder) checkCritic(pi, q *mat.Dense, packets []Packet) error {
 		return err
 	}
 	if len(packets) > d.Visible {
-		return fmt.Errorf("decoder: %d packets, beyond the cap visible = %d", len(packets), d.Visible)
+		return fmt.Errorf("decoder: %d packets, more than the %d that the caps allow", len(packets), d.Visible)
 	}
 	mass := make([]float64, d.States*d.Actions)
 	for i, p := range packets {

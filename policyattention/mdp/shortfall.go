@@ -56,40 +56,29 @@ func (m *MDP) Shortfall(o *Optimum, v []float64) Shortfall {
 // reachable returns the states [S] that the start distribution and the given actions lead to;
 // where there is no start, those that the actions lead to from another state.
 func (m *MDP) reachable(takes func(s, a int) bool) []bool {
-	seen := make([]bool, m.States())
-	var queue []int
-	add := func(t int) {
-		if !seen[t] {
-			seen[t] = true
-			queue = append(queue, t)
+	seen, queue := make([]bool, m.States()), []int(nil)
+	for s := range seen {
+		if m.Start == nil || m.Start[s] > 0 {
+			queue, seen[s] = append(queue, s), m.Start != nil
 		}
-	}
-	for s, p := range m.Start {
-		if p > 0 {
-			add(s)
-		}
-	}
-	follow := func(s int) {
-		for a := range m.Actions() {
-			if states, _ := m.Successors(s, a); m.Exists(s, a) && takes(s, a) {
-				for _, t := range states {
-					if int(t) != s {
-						add(int(t))
-					}
-				}
-			}
-		}
-	}
-	if m.Start == nil {
-		for s := range seen {
-			follow(s)
-		}
-		return seen
 	}
 	for len(queue) > 0 {
 		s := queue[0]
 		queue = queue[1:]
-		follow(s)
+		for a := range m.Actions() {
+			if !m.Exists(s, a) || !takes(s, a) {
+				continue
+			}
+			states, _ := m.Successors(s, a)
+			for _, next := range states {
+				if t := int(next); t != s && !seen[t] {
+					seen[t] = true
+					if m.Start != nil {
+						queue = append(queue, t)
+					}
+				}
+			}
+		}
 	}
 	return seen
 }

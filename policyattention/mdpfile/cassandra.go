@@ -15,27 +15,15 @@ type cassandra struct {
 	lines        []int32  // of each word
 	at           int
 	observations axis
-	rows         [][]cell // P [A·S], of which later cells of one state replace earlier ones
-	reward       rules
+	// moves are P and gains the rewards [A·S], of which later cells of one state replace earlier ones.
+	moves, gains [][]cell
 	work         int
 }
 
-// cell is a probability of a successor.
+// cell is a number of a successor, or of all where it is −1; these come first in a row.
 type cell struct {
 	t int32
-	p float64
-}
-
-// rules are rewards R(a, s, s', ·) for triples in which −1 stands for all; the last one that fits counts.
-type rules struct {
-	of    map[[3]int32]rule
-	kinds []int // of rules: bits of the places that are −1
-	n     int
-}
-
-type rule struct {
-	order int
-	value float64
+	v float64
 }
 
 var errObserved = errors.New("a reward depends on the observation; write R: action : state : next : * value, " +
@@ -125,8 +113,8 @@ func (c *cassandra) statement() error {
 	if s > c.most()/a {
 		return fmt.Errorf("%d states and %d actions in a file of %d bytes", s, a, c.bytes)
 	}
-	if c.rows == nil {
-		c.rows = make([][]cell, s*a)
+	if c.moves == nil {
+		c.moves, c.gains = make([][]cell, s*a), make([][]cell, s*a)
 	}
 	switch kind {
 	case "start":
@@ -141,7 +129,9 @@ func (c *cassandra) statement() error {
 		if seen.size == 0 { // an MDP, whose rewards may say so by a fourth *
 			seen = &axis{what: "observation", size: 1}
 		}
-		return c.table([]*axis{&c.actions, &c.states, &c.states, seen}, c.reward.set, false)
+		c.priced = true
+		gain := func(key [4]int32, r float64) error { return c.set(c.gains, key, r) }
+		return c.table([]*axis{&c.actions, &c.states, &c.states, seen}, gain, false)
 	}
 	return fmt.Errorf("%q, want discount, values, states, actions, observations, start, T, O or R", kind)
 }
@@ -266,6 +256,20 @@ func (c *cassandra) spend(numbers int) error {
 
 // transition sets the probability of a successor, or of all where key has −1.
 func (c *cassandra) transition(key [4]int32, p float64) error {
+	if key[2] >= 0 || p == 0 {
+		return c.set(c.moves, key, p)
+	}
+	for key[2] = 0; int(key[2]) < c.states.size; key[2]++ {
+		if err := c.set(c.moves, key, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// set sets a number in the rows of an action and a state, or of all where key has −1. What stands for each
+// observation is the same for all.
+func (c *cassandra) set(rows [][]cell, key [4]int32, v float64) error {
 	n := c.states.size
 	each := func(i int32, n int) (from, to int) {
 		if i < 0 {
@@ -275,54 +279,67 @@ func (c *cassandra) transition(key [4]int32, p float64) error {
 	}
 	fromA, toA := each(key[0], c.actions.size)
 	fromS, toS := each(key[1], n)
-	fromT, toT := each(key[2], n)
-	wide := toT - fromT
-	if p == 0 {
-		wide = 1
-	}
-	if err := c.spend((toA - fromA) * (toS - fromS) * wide); err != nil {
+	if err := c.spend((toA - fromA) * (toS - fromS)); err != nil {
 		return err
 	}
 	for a := fromA; a < toA; a++ {
 		for s := fromS; s < toS; s++ {
-			row := &c.rows[a*n+s]
+			row := &rows[a*n+s]
+			if key[3] > 0 {
+				first := 0.0 // of the observations; it was the last to be set
+				if len(*row) > 0 {
+					first = (*row)[len(*row)-1].v
+				}
+				if v != first {
+					return errObserved
+				}
+				continue
+			}
 			if key[2] < 0 {
 				*row = (*row)[:0]
 			}
-			for t := fromT; t < toT && (p != 0 || len(*row) > 0); t++ {
-				*row = append(*row, cell{int32(t), p})
+			if v != 0 || len(*row) > 0 {
+				*row = append(*row, cell{key[2], v})
 			}
 		}
 	}
 	return nil
 }
 
+// latest returns the number of a successor in a sorted row.
+func latest(row []cell, t int32) float64 {
+	i, _ := slices.BinarySearchFunc(row, t+1, func(x cell, t int32) int { return cmp.Compare(x.t, t) })
+	switch {
+	case i > 0 && row[i-1].t == t:
+		return row[i-1].v
+	case i > 0 && row[0].t < 0:
+		return row[0].v
+	}
+	return 0
+}
+
 // finish lists the transitions and the rewards on them.
 func (c *cassandra) finish() error {
-	if c.rows == nil {
+	if c.moves == nil {
 		return errors.New("there are no states, actions and transitions (states, actions, T)")
 	}
-	if c.reward.of == nil {
+	if !c.priced {
 		return errors.New("there are no rewards: write R: action : state : next : * value, each perhaps *")
 	}
-	c.priced = true
 	n := c.states.size
 	if c.observations.size > 0 {
 		c.note("a POMDP: its observations are passed over, and policies see the state itself")
 	}
-	for i, row := range c.rows {
+	for i, row := range c.moves {
 		a, s := int32(i/n), int32(i%n)
-		slices.SortStableFunc(row, func(x, y cell) int { return cmp.Compare(x.t, y.t) })
+		for _, row := range [][]cell{row, c.gains[i]} {
+			slices.SortStableFunc(row, func(x, y cell) int { return cmp.Compare(x.t, y.t) })
+		}
 		kept := len(c.list)
 		for k, x := range row {
-			if x.p == 0 || k+1 < len(row) && row[k+1].t == x.t {
-				continue
+			if x.v != 0 && (k+1 == len(row) || row[k+1].t != x.t) {
+				c.list = append(c.list, arrow{s: s, a: a, t: x.t, p: x.v, r: latest(c.gains[i], x.t)})
 			}
-			r := c.reward.get([3]int32{a, s, x.t})
-			c.list = append(c.list, arrow{s: s, a: a, t: x.t, p: x.p, r: r})
-		}
-		if err := c.spend((len(c.list) - kept) * len(c.reward.kinds)); err != nil {
-			return err
 		}
 		if len(c.list) == kept {
 			return fmt.Errorf("action %s leads nowhere from state %s; write T: %[1]s : %[2]s and a row",
@@ -330,44 +347,4 @@ func (c *cassandra) finish() error {
 		}
 	}
 	return nil
-}
-
-// set adds a rule, which counts before those that were there. What stands for each observation is
-// the same for all.
-func (r *rules) set(key [4]int32, v float64) error {
-	if r.of == nil {
-		r.of = map[[3]int32]rule{}
-	}
-	general, kind := [3]int32(key[:3]), 0
-	for i, k := range general {
-		if k < 0 {
-			kind |= 1 << i
-		}
-	}
-	if key[3] > 0 && r.of[general].value != v { // that of the first observation
-		return errObserved
-	}
-	if !slices.Contains(r.kinds, kind) {
-		r.kinds = append(r.kinds, kind)
-	}
-	r.n++
-	r.of[general] = rule{r.n, v}
-	return nil
-}
-
-// get returns the number of the last rule that fits, or 0.
-func (r *rules) get(key [3]int32) float64 {
-	last := rule{}
-	for _, kind := range r.kinds {
-		general := key
-		for i := range general {
-			if kind>>i&1 == 1 {
-				general[i] = -1
-			}
-		}
-		if x := r.of[general]; x.order > last.order {
-			last = x
-		}
-	}
-	return last.value
 }

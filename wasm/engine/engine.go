@@ -7,7 +7,6 @@ package engine
 import (
 	"cmp"
 	"fmt"
-	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -59,7 +58,7 @@ const Alpha = 0.05
 // Edit is a change of the problem. One of kind "reward" sets r(s,a) = Value; "transition"
 // sets P(t|s,a) = Value and rescales the row's other probabilities to the
 // rest (equally, where they were all zero); "place" sets r(s,·) = Value, and
-// "tile" makes place s of a map the one that Tile is.
+// "tile" makes place s of a map the one that Tile is. For "start" see SetStart.
 type Edit struct {
 	Kind, Tile string
 	S, A, T    int
@@ -78,7 +77,6 @@ type Engine struct {
 	actor      control.Actor               // of network
 	rounds     map[string][]*decoder.Round // of each controller, as far as they were asked for
 	call       *call
-	look       *look
 }
 
 // Phase is a part of a run between two edits of the problem. The returned-policy
@@ -131,7 +129,7 @@ func (e *Engine) begin(problem mdp.Problem, grid *Grid) error {
 		return err
 	}
 	e.Phases, e.rounds = []Phase{{Grid: grid, Scale: scale, E0: scale.Gap}}, map[string][]*decoder.Round{}
-	e.normalized, e.call, e.look = nil, nil, nil
+	e.normalized, e.call = nil, nil
 	return nil
 }
 
@@ -139,7 +137,7 @@ func (e *Engine) begin(problem mdp.Problem, grid *Grid) error {
 // discount, rewards up to the declared cap, the one step size, the horizon.
 func (e *Engine) caps() decoder.Caps {
 	s, m := e.Settings, e.Phases[0].Problem.MDP
-	top := math.Max(s.RMax, Declared(m))
+	top := max(1, s.RMax, m.RMax())
 	if s.RMax < m.RMax() && s.Eta*top/(1-m.Gamma) > decoder.MaxLogit && m.RMax() > 0 {
 		top = m.RMax() // rewards are small, and steps so large that they need the cap itself
 	}
@@ -255,6 +253,9 @@ func (e *Engine) PhaseAt(k int) int {
 // dropped, and every controller goes on from its own context. It changes nothing
 // if the edited problem is invalid or lies outside the decoder's caps.
 func (e *Engine) Apply(k int, edit Edit) error {
+	if edit.Kind == "start" {
+		return e.SetStart(edit.S, edit.A, edit.Value)
+	}
 	if k < 0 || k > e.Settings.Rounds {
 		return fmt.Errorf("a change before round %d of a run of %d rounds", k, e.Settings.Rounds)
 	}
@@ -281,7 +282,7 @@ func (e *Engine) Apply(k int, edit Edit) error {
 	for name, rounds := range e.rounds {
 		e.rounds[name] = rounds[:min(k, len(rounds))]
 	}
-	e.call, e.look = nil, nil
+	e.call = nil
 	return nil
 }
 

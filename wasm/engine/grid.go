@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -183,10 +182,6 @@ func rescale(row []float64, i int, value float64) {
 		}
 	}
 }
-
-// Declared is the smallest reward cap that the page declares for the problem:
-// 1, or the largest |r| where that is more.
-func Declared(m *mdp.MDP) float64 { return math.Max(1, m.RMax()) }
 
 // Presets other than the families of package mdp.
 const (

@@ -15,12 +15,6 @@ import (
 // Readout of the trained actor: the one that the released weights are used with.
 const Readout = anymdp.Prior
 
-// look is the state that was last taken through the trained network.
-type look struct {
-	round, state int
-	*anymdp.Trace
-}
-
 var errNoWeights = errors.New("no weights of a trained actor are loaded")
 
 // SetLearned gives the page its trained actor.
@@ -29,7 +23,7 @@ func (e *Engine) SetLearned(n *network.Network[float64]) error {
 	if err != nil {
 		return err
 	}
-	e.network, e.actor, e.look = n, actor, nil
+	e.network, e.actor = n, actor
 	delete(e.rounds, Learned)
 	return nil
 }
@@ -56,9 +50,6 @@ func (e *Engine) Look(k, s int) (*anymdp.Trace, error) {
 	if e.network == nil {
 		return nil, errNoWeights
 	}
-	if e.look != nil && e.look.round == k && e.look.state == s {
-		return e.look.Trace, nil
-	}
 	r, err := e.Round(Decoder, k)
 	if err != nil {
 		return nil, err
@@ -66,12 +57,7 @@ func (e *Engine) Look(k, s int) (*anymdp.Trace, error) {
 	if states := e.Decoder.States; s < 0 || s >= states {
 		return nil, fmt.Errorf("state %d of a problem with %d", s, states)
 	}
-	t, err := anymdp.NewTrace(e.network, Readout, r.Pi.RawRowView(s), r.Q.RawRowView(s), e.Settings.Eta)
-	if err != nil {
-		return nil, err
-	}
-	e.look = &look{k, s, t}
-	return t, nil
+	return anymdp.NewTrace(e.network, Readout, r.Pi.RawRowView(s), r.Q.RawRowView(s), e.Settings.Eta)
 }
 
 // LearnedMatrix returns rows from…to−1 of a matrix of the trained network, by name:
