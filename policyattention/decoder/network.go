@@ -19,22 +19,20 @@ import (
 //	    x = x + W₂ relu(W₁ u)
 //	x = norm(x)
 //
-// where a missing norm is the identity. The factor 1/√HeadDim of the usual
+// where the norm is one for all, and the identity if it is missing. The factor 1/√HeadDim of the usual
 // definition is absorbed in Q. There are no positions and no biases.
 type Network struct {
 	Width   int // numbers in a token
 	HeadDim int // numbers in a query, a key and a value
 	Blocks  []Block
-	Norm    *LayerNorm // final norm, or nil
+	Norm    *LayerNorm // or nil
 }
 
 // Block is one layer of a Network.
 type Block struct {
-	Heads         []Head
-	AttentionNorm *LayerNorm // before the heads, or nil
-	MapNorm       *LayerNorm // before the ReLU map, or nil
-	W1            *mat.Dense // [hidden, Width]; nil for a block without ReLU map
-	W2            *mat.Dense // [Width, hidden]
+	Heads []Head
+	W1    *mat.Dense // [hidden, Width]; nil for a block without ReLU map
+	W2    *mat.Dense // [Width, hidden]
 }
 
 // Head holds the four matrices of an attention head.
@@ -102,16 +100,9 @@ func (n *Network) validate(readouts ...*Readout) error {
 		}
 		list = append(list, w)
 	}
-	norm := func(name string, l *LayerNorm) {
-		if l != nil {
-			vector(name, l.Gain, n.Width)
-		}
+	if n.Norm != nil {
+		vector("norm.gain", n.Norm.Gain, n.Width)
 	}
-	for b, block := range n.Blocks {
-		norm(fmt.Sprintf("block.%d.norm.gain", b), block.AttentionNorm)
-		norm(fmt.Sprintf("block.%d.map.norm.gain", b), block.MapNorm)
-	}
-	norm("norm.gain", n.Norm)
 	for _, r := range readouts {
 		list = append(list, Weight{r.Name + ".w", r.W, len(r.Bias), n.Width})
 		vector(r.Name+".bias", r.Bias, len(r.Bias))

@@ -29,19 +29,14 @@ func randomMatrix(rng *rand.Rand, rows, cols int, density float64) *mat.Dense {
 // randomNetwork has two heads a block and, if norm is set, layer norms.
 func randomNetwork(rng *rand.Rand, blocks, width, dim, hidden int, density float64, norm bool) *Network {
 	n := &Network{Width: width, HeadDim: dim}
-	layerNorm := func() *LayerNorm {
-		if !norm {
-			return nil
-		}
-		l := &LayerNorm{Epsilon: 1e-5}
+	if norm {
+		n.Norm = &LayerNorm{Epsilon: 1e-5}
 		for range width {
-			l.Gain = append(l.Gain, 1+.1*rng.NormFloat64())
+			n.Norm.Gain = append(n.Norm.Gain, 1+.1*rng.NormFloat64())
 		}
-		return l
 	}
 	for range blocks {
 		b := Block{
-			AttentionNorm: layerNorm(), MapNorm: layerNorm(),
 			W1: randomMatrix(rng, hidden, width, density), W2: randomMatrix(rng, width, hidden, density),
 		}
 		for range 2 {
@@ -52,7 +47,6 @@ func randomNetwork(rng *rand.Rand, blocks, width, dim, hidden int, density float
 		}
 		n.Blocks = append(n.Blocks, b)
 	}
-	n.Norm = layerNorm()
 	return n
 }
 

@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -168,11 +169,7 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	}
 	d.Policy.W, d.Value.W = times(d.Policy.W, carrier.J.T()), times(d.Value.W, carrier.J.T())
 	d.network.Width += 2
-	norm := carrier.norm()
-	for b := range d.network.Blocks {
-		d.network.Blocks[b].AttentionNorm, d.network.Blocks[b].MapNorm = norm, norm
-	}
-	d.network.Norm = norm
+	d.network.Norm = carrier.norm()
 	return d, d.compile()
 }
 
@@ -266,11 +263,8 @@ func SweepCarrier(caps Caps, contexts []control.Context, source PacketSource, sc
 		p := CarrierPoint{H: h, ActorBound: d.Norm.Actor, CriticBound: d.Norm.Critic}
 		for _, c := range contexts {
 			want, err := base.Improve(c.Pi, c.Q, c.Eta)
-			if err != nil {
-				return nil, err
-			}
-			got, err := d.Improve(c.Pi, c.Q, c.Eta)
-			if err != nil {
+			got, err2 := d.Improve(c.Pi, c.Q, c.Eta)
+			if err := errors.Join(err, err2); err != nil {
 				return nil, err
 			}
 			p.Actor = math.Max(p.Actor, pmd.MaxRowL1(got, want))
@@ -278,10 +272,9 @@ func SweepCarrier(caps Caps, contexts []control.Context, source PacketSource, sc
 			packets := source.Packets(c.MDP, want, d.Packets, c.Problem, c.Round)
 			// The memories keep the context's policy, which respects the floor, as the
 			// returned one may not; a backup reads the packets and Q alone.
-			if want, err = base.Backup(c.Pi, c.Q, packets); err != nil {
-				return nil, err
-			}
-			if got, err = d.Backup(c.Pi, c.Q, packets); err != nil {
+			want, err = base.Backup(c.Pi, c.Q, packets)
+			got, err2 = d.Backup(c.Pi, c.Q, packets)
+			if err := errors.Join(err, err2); err != nil {
 				return nil, err
 			}
 			p.Critic = math.Max(p.Critic, mdp.MaxAbsDiff(got, want))

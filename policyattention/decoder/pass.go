@@ -40,17 +40,17 @@ func (p *pass) push(token []float64) { p.feed(token, false) }
 
 // read feeds a token [width] and stores the readout of its output in dst.
 func (p *pass) read(dst, token []float64) {
-	x := p.normed(p.norm, p.feed(token, true))
+	x := p.normed(p.feed(token, true))
 	copy(dst, p.bias)
 	p.readout.addTo(dst, x)
 }
 
-// normed returns the norm of x, or x itself if l is nil.
-func (p *pass) normed(l *LayerNorm, x []float64) []float64 {
-	if l == nil {
+// normed returns the norm of x, or x itself without norm.
+func (p *pass) normed(x []float64) []float64 {
+	if p.norm == nil {
 		return x
 	}
-	l.apply(p.u, x)
+	p.norm.apply(p.u, x)
 	return p.u
 }
 
@@ -60,7 +60,7 @@ func (p *pass) feed(token []float64, read bool) []float64 {
 	copy(x, token)
 	for b, s := range p.stages {
 		caches, full := p.caches[b], read || b+1 < len(p.stages)
-		u := p.normed(s.attentionNorm, x)
+		u := p.normed(x)
 		for h, head := range s.heads {
 			c := &caches[h]
 			head.k.mul(c.key, u)
@@ -77,7 +77,7 @@ func (p *pass) feed(token []float64, read bool) []float64 {
 			head.o.addTo(x, caches[h].mixed)
 		}
 		if s.w2 != nil {
-			u, hidden := p.normed(s.mapNorm, x), p.hidden[:s.hidden]
+			u, hidden := p.normed(x), p.hidden[:s.hidden]
 			clear(hidden)
 			s.w1.addTo(hidden, u)
 			for i, v := range hidden {

@@ -24,11 +24,9 @@ type program struct {
 
 // stage is what a program keeps of a Block.
 type stage struct {
-	heads         []headStage
-	attentionNorm *LayerNorm
-	mapNorm       *LayerNorm
-	w1, w2        sparse // nil without ReLU map
-	hidden        int
+	heads  []headStage
+	w1, w2 sparse // nil without ReLU map
+	hidden int
 }
 
 // headStage is what a program keeps of a Head: o reads the slots that v writes by their places in v.
@@ -66,11 +64,11 @@ func (n *Network) compile(r *Readout) (*program, error) {
 	p, live := &program{width: n.Width, norm: n.Norm, readout: compress(r.W), bias: r.Bias}, make(liveness, n.Width)
 	live.need(p.readout, n.Norm)
 	for _, block := range slices.Backward(n.Blocks) {
-		s := stage{attentionNorm: block.AttentionNorm, mapNorm: block.MapNorm}
+		var s stage
 		if block.W1 != nil && live.reached(compress(block.W2)) {
 			s.hidden, _ = block.W1.Dims()
 			s.w1, s.w2 = compress(block.W1), compress(block.W2)
-			live.need(s.w1, s.mapNorm)
+			live.need(s.w1, n.Norm)
 		}
 		// All heads of a block write to the coordinates live behind it.
 		behind := slices.Clone(live)
@@ -81,7 +79,7 @@ func (n *Network) compile(r *Readout) (*program, error) {
 			}
 			s.heads = append(s.heads, h)
 			for _, m := range []sparse{h.q, h.k, h.v} {
-				live.need(m, s.attentionNorm)
+				live.need(m, n.Norm)
 			}
 		}
 		if s.heads != nil || s.w2 != nil {

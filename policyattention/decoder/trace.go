@@ -112,7 +112,7 @@ func (d *Decoder) Attention(pi, q *mat.Dense, eta float64, s int) ([]float64, er
 		return nil, fmt.Errorf("decoder: state %d of %d", s, d.States)
 	}
 	last, block := d.States*d.Actions+s, d.network.Blocks[0]
-	u := normAll(block.AttentionNorm, c.Tokens[:last+1])
+	u := normAll(d.network.Norm, c.Tokens[:last+1])
 	h := HeadTrace{Query: make([][]float64, last+1), Key: apply(block.Heads[0].K, u)}
 	h.Query[last] = apply(block.Heads[0].Q, u[last:])[0]
 	return h.Weights(last), nil
@@ -158,7 +158,7 @@ func (n *Network) trace(tokens [][]float64) (blocks []BlockTrace, output [][]flo
 	x := tokens
 	for _, block := range n.Blocks {
 		var bt BlockTrace
-		u := normAll(block.AttentionNorm, x)
+		u := normAll(n.Norm, x)
 		bt.Attended = each(x, func(x []float64) []float64 { return append([]float64(nil), x...) })
 		for _, head := range block.Heads {
 			h := HeadTrace{Name: head.Name, Query: apply(head.Q, u), Key: apply(head.K, u), Value: apply(head.V, u)}
@@ -177,7 +177,7 @@ func (n *Network) trace(tokens [][]float64) (blocks []BlockTrace, output [][]flo
 		}
 		bt.Output = bt.Attended
 		if block.W1 != nil {
-			bt.Pre = apply(block.W1, normAll(block.MapNorm, bt.Attended))
+			bt.Pre = apply(block.W1, normAll(n.Norm, bt.Attended))
 			bt.Post = each(bt.Pre, func(x []float64) []float64 {
 				y := make([]float64, len(x))
 				for i, v := range x {

@@ -60,14 +60,9 @@ func Step(pi, q *mat.Dense, eta float64) (*mat.Dense, error) { return PMD.Update
 // of the rounded probability, whose absolute error is smaller, but where the probability
 // has lost digits to underflow. It takes what Softmax takes.
 func LogSoftmax(row, log []float64) {
-	top, sum := slices.Max(log), 0.0
+	copy(row, log)
+	shift := softmax(row)
 	for a, z := range log {
-		row[a] = numeric.Exp(z - top)
-		sum += row[a]
-	}
-	shift := top + numeric.Log(sum)
-	for a, z := range log {
-		row[a] /= sum
 		switch {
 		case row[a] >= smallestNormal:
 			log[a] = numeric.Log(row[a])
@@ -81,12 +76,11 @@ const smallestNormal = 0x1p-1022
 
 // Softmax replaces the logits in row by their softmax. A logit -Inf gets no
 // mass; at least one logit must be finite and none may be NaN or +Inf.
-func Softmax(row []float64) {
-	top := math.Inf(-1)
-	for _, z := range row {
-		top = max(top, z)
-	}
-	sum := 0.0
+func Softmax(row []float64) { softmax(row) }
+
+// softmax is Softmax; it returns the logarithm of the sum of the logits' exponentials.
+func softmax(row []float64) float64 {
+	top, sum := slices.Max(row), 0.0
 	for a, z := range row {
 		row[a] = numeric.Exp(z - top)
 		sum += row[a]
@@ -94,6 +88,7 @@ func Softmax(row []float64) {
 	for a := range row {
 		row[a] /= sum
 	}
+	return top + numeric.Log(sum)
 }
 
 // check reports what is wrong with the inputs of an update.

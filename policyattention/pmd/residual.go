@@ -20,13 +20,29 @@ func mustMatch(x, y *mat.Dense) {
 
 // MaxRowL1 returns max_s ‖p(·|s) − q(·|s)‖₁ in [0, 2]: the actor residual ζ of equation (4), where
 // p is the policy that an actor returned and q that of Step. It panics when p and q [S, A] differ in shape.
-func MaxRowL1(p, q *mat.Dense) float64 {
-	mustMatch(p, q)
-	top := 0.0
-	for s := range p.RawMatrix().Rows {
-		top = math.Max(top, l1(p.RawRowView(s), q.RawRowView(s)))
+func MaxRowL1(p, q *mat.Dense) float64 { return slices.Max(l1(p, q)) }
+
+// RowL1 returns the mean over states of ‖p(·|s) − q(·|s)‖₁, in [0, 2]. It panics
+// when p and q [S, A] differ in shape.
+func RowL1(p, q *mat.Dense) float64 {
+	total := 0.0
+	for _, x := range l1(p, q) {
+		total += x
 	}
-	return top
+	return total / float64(p.RawMatrix().Rows)
+}
+
+// l1 returns ‖p(·|s) − q(·|s)‖₁ for each state [S].
+func l1(p, q *mat.Dense) []float64 {
+	mustMatch(p, q)
+	sums := make([]float64, p.RawMatrix().Rows)
+	for s := range sums {
+		other := q.RawRowView(s)
+		for a, v := range p.RawRowView(s) {
+			sums[s] += math.Abs(v - other[a])
+		}
+	}
+	return sums
 }
 
 // Delta returns the critic residual of equation (5), δ = ‖Q_{k+1} − F^π̂ Q_k‖∞,

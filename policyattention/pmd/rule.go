@@ -124,26 +124,6 @@ func projectSimplex(row []float64) {
 	}
 }
 
-// RowL1 returns the mean over states of ‖p(·|s) − q(·|s)‖₁, in [0, 2]. It panics
-// when p and q [S, A] differ in shape.
-func RowL1(p, q *mat.Dense) float64 {
-	mustMatch(p, q)
-	total := 0.0
-	rows, _ := p.Dims()
-	for s := range rows {
-		total += l1(p.RawRowView(s), q.RawRowView(s))
-	}
-	return total / float64(rows)
-}
-
-func l1(x, y []float64) float64 {
-	sum := 0.0
-	for i, v := range x {
-		sum += math.Abs(v - y[i])
-	}
-	return sum
-}
-
 // Update is one observed policy update, for FitStep.
 type Update struct {
 	Pi, Q, Next *mat.Dense // each [S, A]

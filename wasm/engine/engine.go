@@ -99,25 +99,24 @@ func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 		return nil, fmt.Errorf("horizon T = %d rounds, the page takes 1 to %d", s.Rounds, MaxRounds)
 	}
 	var grid *Grid
+	var err error
 	if problem == nil {
-		p, err := s.Problem()
-		if err != nil {
+		problem = &mdp.Problem{}
+		if *problem, grid, err = s.Problem(); err != nil {
 			return nil, err
 		}
-		problem, grid = &p, s.Grid()
 	}
 	states, actions := problem.MDP.R.Dims()
 	if states > MaxStates || actions > MaxActions || actions < 2 {
 		return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes 1 to %d states and 2 to "+
 			"%d actions", states, actions, MaxStates, MaxActions)
 	}
-	if err := e.begin(*problem, grid); err != nil {
+	if err = e.begin(*problem, grid); err != nil {
 		return nil, err
 	}
 	if s.Eta == 0 {
 		e.Settings.Eta = min(pmd.AutoStep(e.Phases[0].Optimum), decoder.MaxLogit/problem.MDP.Bound())
 	}
-	var err error
 	e.Decoder, err = decoder.New(e.caps())
 	return e, err
 }

@@ -42,14 +42,6 @@ var grids = map[string]Grid{
 		"~~~H~~~~" + "~HH~~~H~" + "~H~~H~H~" + "~~~H~~~G", true},
 }
 
-// Grid returns the map of a preset, nil if it has none.
-func (s Settings) Grid() *Grid {
-	if g, ok := grids[s.Preset]; ok {
-		return &g
-	}
-	return nil
-}
-
 // tables returns transitions [S·Moves, S] and rewards [S, Moves].
 func (g *Grid) tables() (p, r *mat.Dense) {
 	n := len(g.Tiles)
@@ -127,18 +119,17 @@ func (g *Grid) set(m *mdp.MDP, s int, tile string) (*Grid, *mdp.MDP, error) {
 	oldP, oldR := g.tables()
 	newP, newR := next.tables()
 	p, r := m.DenseP(), mat.DenseCopyOf(m.R)
-	for i := range len(g.Tiles) * Moves {
-		if !slices.Equal(oldP.RawRowView(i), newP.RawRowView(i)) {
-			p.SetRow(i, newP.RawRowView(i))
+	for i, row := range mdp.ToRows(newP) {
+		if !slices.Equal(oldP.RawRowView(i), row) {
+			p.SetRow(i, row)
 		}
 	}
-	for i := range g.Tiles {
-		for a := range Moves {
-			if v := newR.At(i, a); v != oldR.At(i, a) {
-				r.Set(i, a, v)
-			}
+	r.Apply(func(i, a int, v float64) float64 {
+		if drawn := newR.At(i, a); drawn != oldR.At(i, a) {
+			return drawn
 		}
-	}
+		return v
+	}, r)
 	env, err := mdp.New(m.Gamma, p, r)
 	return &next, env, err
 }
@@ -195,22 +186,24 @@ const (
 // preset.
 const LockUpZeta = 1e-4
 
-// Problem returns the problem that the settings name: P, r and π₀.
-func (s Settings) Problem() (mdp.Problem, error) {
-	if g := s.Grid(); g != nil {
+// Problem returns the problem that the settings name, P, r and π₀, and its map, nil if it has none.
+func (s Settings) Problem() (problem mdp.Problem, grid *Grid, err error) {
+	if g, ok := grids[s.Preset]; ok {
 		p, r := g.tables()
-		return mdp.NewProblem(s.Gamma, p, r, nil)
+		problem, err = mdp.NewProblem(s.Gamma, p, r, nil)
+		return problem, &g, err
 	}
 	if s.Preset == LockUp {
-		return pmd.LockUp(LockUpZeta, s.Eta, s.Gamma)
+		problem, err = pmd.LockUp(LockUpZeta, s.Eta, s.Gamma)
+		return problem, nil, err
 	}
 	if s.States > MaxStates || s.Actions > MaxActions {
-		return mdp.Problem{}, fmt.Errorf("a problem of %d states and %d actions, the page takes at most %d and %d",
+		return problem, nil, fmt.Errorf("a problem of %d states and %d actions, the page takes at most %d and %d",
 			s.States, s.Actions, MaxStates, MaxActions)
 	}
-	problems, err := mdp.Family(s.Preset).Draw(s.Seed, s.States, s.Actions, 1)
-	if err != nil {
-		return mdp.Problem{}, err
+	drawn, err := mdp.Family(s.Preset).Draw(s.Seed, s.States, s.Actions, 1)
+	if err == nil {
+		problem, err = mdp.NewProblem(s.Gamma, drawn[0].MDP.DenseP(), drawn[0].MDP.R, drawn[0].Pi0)
 	}
-	return mdp.NewProblem(s.Gamma, problems[0].MDP.DenseP(), problems[0].MDP.R, problems[0].Pi0)
+	return problem, nil, err
 }
