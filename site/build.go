@@ -15,8 +15,6 @@ import (
 
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/google/renameio/v2"
-
-	"icrl/policyattention/anymdp"
 )
 
 // learned describes the trained weights that the page can load.
@@ -194,10 +192,8 @@ func compile(root, tag string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("site: %w", err)
 	}
-	if _, err := z.Write(wasm); err != nil {
-		return nil, fmt.Errorf("site: %w", err)
-	}
-	if err := z.Close(); err != nil {
+	_, err = z.Write(wasm)
+	if err := errors.Join(err, z.Close()); err != nil {
 		return nil, fmt.Errorf("site: %w", err)
 	}
 	return small.Bytes(), nil
@@ -214,9 +210,6 @@ func pack(out, path string, whole bool) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return "", fmt.Errorf("site: %w", err)
-	}
-	if _, err := anymdp.Plain(anymdp.Shape(), b); err != nil {
-		return "", fmt.Errorf("site: %s does not hold an actor for any MDP: %w", path, err)
 	}
 	l := learned{File: "learned.js", SHA256: fmt.Sprintf("%x", sha256.Sum256(b))}
 	if whole {

@@ -28,12 +28,16 @@ type cache struct {
 	key, value, query, mixed []float64 // the token at hand
 	shift                    int       // the slot of y, or 0
 
-	shown shown
-	keys  interner  // of keys without y
-	x     float64   // of the sums
-	count []float64 // of each distinct key, the sum over its tokens of exp(x y_j − t_g)
-	sum   []float64 // [distinct keys, len(value)], of exp(x y_j − t_g) v_j
-	top   []float64 // t_g of each distinct key
+	ids    []int     // of each token, the number of its key without y
+	y      []float64 // of each token
+	values []float64 // [tokens, len(value)]
+
+	keys   interner  // of keys without y
+	summed int       // tokens that the sums hold
+	x      float64   // of the sums
+	count  []float64 // of each distinct key, the sum over its tokens of exp(x y_j − t_g)
+	sum    []float64 // [distinct keys, len(value)], of exp(x y_j − t_g) v_j
+	top    []float64 // t_g of each distinct key
 
 	queries interner
 	weights [][]float64 // e of each distinct query, for the keys known at the time
@@ -43,14 +47,6 @@ type cache struct {
 
 // maxKept bounds the memory for kept weights: 2²¹ numbers are 16 MiB a head.
 const maxKept = 1 << 21
-
-// shown is what a head has been shown.
-type shown struct {
-	key    []int     // the number of each one's key without y
-	y      []float64 // its y
-	value  []float64 // [tokens, len(value)]
-	summed int       // tokens that the sums hold
-}
 
 func newCache(score, value, shift int) cache {
 	return cache{
@@ -68,26 +64,26 @@ func (c *cache) reset() {
 	for q, w := range c.weights {
 		c.weights[q] = w[:0]
 	}
-	c.shown = shown{key: c.shown.key[:0], y: c.shown.y[:0], value: c.shown.value[:0]}
+	c.ids, c.y, c.values, c.summed = c.ids[:0], c.y[:0], c.values[:0], 0
 }
 
 // add appends the token with c.key and c.value.
 func (c *cache) add() {
-	t, y := &c.shown, 0.0
+	y := 0.0
 	if c.shift > 0 {
 		y, c.key[c.shift] = c.key[c.shift], 0
 	}
-	t.key, t.y, t.value = append(t.key, c.keys.id(c.key)), append(t.y, y), append(t.value, c.value...)
+	c.ids, c.y, c.values = append(c.ids, c.keys.id(c.key)), append(c.y, y), append(c.values, c.value...)
 }
 
 // gather brings the sums up to date, for queries with x.
 func (c *cache) gather(x float64) {
-	t, n := &c.shown, len(c.value)
+	n := len(c.value)
 	if x != c.x {
-		c.x, t.summed, c.count, c.sum = x, 0, c.count[:0], c.sum[:0]
+		c.x, c.summed, c.count, c.sum = x, 0, c.count[:0], c.sum[:0]
 	}
-	for ; t.summed < len(t.y); t.summed++ {
-		g, z, value := t.key[t.summed], float64(x*t.y[t.summed]), t.value[t.summed*n:t.summed*n+n]
+	for ; c.summed < len(c.y); c.summed++ {
+		g, z, value := c.ids[c.summed], float64(x*c.y[c.summed]), c.values[c.summed*n:c.summed*n+n]
 		if g == len(c.count) { // keys come in the order of their numbers
 			c.count, c.sum, c.top = append(c.count, 1), append(c.sum, value...), append(c.top[:g], z)
 			continue

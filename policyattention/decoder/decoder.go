@@ -309,11 +309,7 @@ func (d *Decoder) checkCritic(pi, q *mat.Dense, packets []Packet) error {
 				"decoder: packet %d has log weight %v, beyond −log of the cap floor = %g of a normalized decoder",
 				i, p.LogWeight, d.Floor)
 		}
-		weight := 1.0
-		if p.LogWeight != 0 {
-			weight = numeric.Exp(p.LogWeight)
-		}
-		mass[p.State*d.Actions+p.Action] += weight
+		mass[p.State*d.Actions+p.Action] += numeric.Exp(p.LogWeight)
 	}
 	m := float64(d.Packets)
 	for i, w := range mass {

@@ -137,13 +137,12 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 		return nil, fmt.Errorf("decoder: cap floor is %v, want a probability above 0 for a normalized decoder",
 			caps.Floor)
 	}
-	c, err := Certify(caps)
+	d, err := New(caps)
 	if err != nil {
 		return nil, err
 	}
-	l := NewLayout(c.States, c.Actions)
-	carrier, err := NewCarrier(l.Width(), h)
-	if err != nil {
+	c, l := d.Certificate, d.Layout
+	if d.Carrier, err = NewCarrier(l.Width(), h); err != nil {
 		return nil, err
 	}
 	c.Norm = newNormCertificate(c, h)
@@ -155,21 +154,18 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	c.RoundoffDelta += rounding * c.B * (6*c.Tau1 + 6*c.Tau2 + c.depth() + 4)
 	c.setReturned()
 
-	d := &Decoder{Certificate: c, Layout: l, Carrier: carrier}
-	d.network, d.Legend = build(c, l)
-	d.Policy, d.Value = readouts(c, l)
 	d.centre()
 
 	for _, w := range d.network.Matrices() {
 		if _, cols := w.Matrix.Dims(); cols == l.Width() {
-			*w.Matrix = *times(w.Matrix, carrier.J.T()) // reads tokens
+			*w.Matrix = *times(w.Matrix, d.Carrier.J.T()) // reads tokens
 		} else {
-			*w.Matrix = *times(carrier.J, w.Matrix) // writes tokens
+			*w.Matrix = *times(d.Carrier.J, w.Matrix) // writes tokens
 		}
 	}
-	d.Policy.W, d.Value.W = times(d.Policy.W, carrier.J.T()), times(d.Value.W, carrier.J.T())
+	d.Policy.W, d.Value.W = times(d.Policy.W, d.Carrier.J.T()), times(d.Value.W, d.Carrier.J.T())
 	d.network.Width += 2
-	d.network.Norm = carrier.norm()
+	d.network.Norm = d.Carrier.norm()
 	return d, d.compile()
 }
 

@@ -75,9 +75,8 @@ func (d *Decoder) actorCall(pi, q *mat.Dense, eta float64) (*Call, error) {
 		return nil, err
 	}
 	t, c := d.tokens(), &Call{}
-	t.memories(pi, q, c.collect(t, d.pairName("memory")))
-	c.reads(d.States)
-	t.actorQueries(eta, c.collect(t, func(i int) string { return fmt.Sprintf("actor query (s=%d)", i) }))
+	t.memories(pi, q, c.collect(t, false, d.pairName("memory")))
+	t.actorQueries(eta, c.collect(t, true, func(i int) string { return fmt.Sprintf("actor query (s=%d)", i) }))
 	return c, nil
 }
 
@@ -87,15 +86,14 @@ func (d *Decoder) TraceCritic(pi, q *mat.Dense, packets []Packet) (*Call, error)
 		return nil, err
 	}
 	t, c := d.tokens(), &Call{}
-	t.memories(pi, q, c.collect(t, d.pairName("memory")))
-	t.packets(packets, c.collect(t, func(i int) string {
+	t.memories(pi, q, c.collect(t, false, d.pairName("memory")))
+	t.packets(packets, c.collect(t, false, func(i int) string {
 		p := packets[i]
 		return fmt.Sprintf("packet %d (s=%d,a=%d → s'=%d,a'=%d)", i, p.State, p.Action, p.NextState, p.NextAction)
 	}))
 	for i, v := range q.RawMatrix().Data {
 		if !missing(v) {
-			c.reads(1)
-			t.criticQuery(i, c.collect(t, func(int) string { return d.pairName("critic query")(i) }))
+			t.criticQuery(i, c.collect(t, true, func(int) string { return d.pairName("critic query")(i) }))
 		}
 	}
 	return c, c.run(d.network, d.Value)
@@ -122,21 +120,17 @@ func (d *Decoder) pairName(role string) func(int) string {
 	return func(i int) string { return fmt.Sprintf("%s (s=%d,a=%d)", role, i/d.Actions, i%d.Actions) }
 }
 
-// collect returns a function that keeps copies of the tokens it is given.
-func (c *Call) collect(t *tokens, name func(int) string) func([]float64) {
+// collect returns a function that keeps copies of the tokens it is given, and whether they are read.
+func (c *Call) collect(t *tokens, read bool, name func(int) string) func([]float64) {
 	i := 0
 	return func(token []float64) {
+		if read {
+			c.Reads = append(c.Reads, len(c.Tokens))
+		}
 		c.Tokens = append(c.Tokens, append([]float64(nil), token...))
 		c.Payloads = append(c.Payloads, append([]float64(nil), t.payload...))
 		c.Names = append(c.Names, name(i))
 		i++
-	}
-}
-
-// reads marks the next n tokens as read.
-func (c *Call) reads(n int) {
-	for i := range n {
-		c.Reads = append(c.Reads, len(c.Tokens)+i)
 	}
 }
 

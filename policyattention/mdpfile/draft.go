@@ -21,7 +21,7 @@ type draft struct {
 	layout          string  // the axes of the array P, "" where nobody says
 	states, actions axis    // what numbers mean
 	list            []arrow // transitions by the numbers that the axes gave
-	priced, ending  bool    // whether the list has rewards, and transitions that end an episode
+	priced          bool    // whether the list has rewards
 	p, r            *tensor // arrays; p stands in place of the list
 	// reward is that of r for the pair s·A+a and the next state.
 	reward   func(pair int, next int32) float64
@@ -77,7 +77,7 @@ func (d *draft) arrow(s, a, t string, x arrow) (err error) {
 	if x.t, err = d.states.at(t); err != nil {
 		return err
 	}
-	d.list, d.ending = append(d.list, x), d.ending || x.ends
+	d.list = append(d.list, x)
 	return nil
 }
 
@@ -334,10 +334,8 @@ func (d *draft) settle() error {
 				terminal[t] = true
 			}
 		}
-		if d.ending {
-			d.ends(terminal)
-			s = d.states.len()
-		}
+		d.ends(terminal)
+		s = d.states.len()
 		entry := func(k int) (int, int32, float64) {
 			x := &d.list[k]
 			return int(x.s)*a + int(x.a), x.t, x.r
@@ -513,14 +511,6 @@ func (d *draft) policy(m *mdp.MDP) (*mat.Dense, error) {
 		}
 	}
 	return pi, nil
-}
-
-// endRow ends a row of three axes that is there.
-func (t *tensor) endRow() {
-	if n := len(t.rows.Offset); len(t.rows.State) == 0 || n > 0 && t.rows.Offset[n-1] == len(t.rows.State) {
-		t.rows.Add(0, 0)
-	}
-	t.rows.EndRow()
 }
 
 // swap exchanges the first two of three axes.

@@ -25,8 +25,10 @@ import (
 func say(m *mdp.MDP) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "γ=%v", m.Gamma)
+	sign := 1.0
 	if m.Minimize {
 		b.WriteString(" costs")
+		sign = -1
 	}
 	if m.Start != nil {
 		fmt.Fprintf(&b, " start=%v", m.Start)
@@ -41,7 +43,7 @@ func say(m *mdp.MDP) string {
 		for a := range m.Actions() {
 			if m.Exists(s, a) && !slices.Contains(m.Terminal, s) {
 				fmt.Fprintf(&b, "|%v %v %.4g ->", label(m.StateNames, s), label(m.ActionNames, a),
-					price(m, m.R.At(s, a)))
+					0+sign*m.R.At(s, a)) // never −0
 				next, p := m.Successors(s, a)
 				for k, t := range next {
 					fmt.Fprintf(&b, " %v:%.4g", label(m.StateNames, int(t)), p[k])

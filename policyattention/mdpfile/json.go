@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"icrl/policyattention/mdp"
 )
 
 // readJSON reads an object of
@@ -301,6 +299,7 @@ var errMixed = errors.New("numbers and lists stand side by side")
 func (j *scanner) tensor() (*tensor, error) {
 	t, axes, width, numbers := &tensor{}, 1, 0, 0 // numbers stand where rows may
 	var lens []int
+	var entries []arrow // of three axes
 	err := j.array(func(i int) error {
 		if j.PeekKind() != '[' {
 			x, err := j.next("a number", '0', 'n', '"')
@@ -322,7 +321,7 @@ func (j *scanner) tensor() (*tensor, error) {
 			lens[i]++
 			if j.PeekKind() == '[' {
 				axes = 3
-				n, err := j.row(t)
+				n, err := j.row(&entries, arrow{s: int32(i), a: int32(k)})
 				if width = max(width, n); err == nil && n != width && n != 0 {
 					err = fmt.Errorf("%d entries, want %d", n, width)
 				}
@@ -332,9 +331,7 @@ func (j *scanner) tensor() (*tensor, error) {
 				return nil
 			}
 			v, err := j.number()
-			if t.flat = append(t.flat, v); math.IsNaN(v) { // null stands for a number or for a row
-				t.rows.EndRow()
-			} else {
+			if t.flat = append(t.flat, v); !math.IsNaN(v) { // null stands for a number or for a row
 				numbers++
 			}
 			return err
@@ -351,24 +348,24 @@ func (j *scanner) tensor() (*tensor, error) {
 	case axes == 3 && numbers > 0:
 		return nil, errMixed
 	}
-	return t, t.fill(axes, lens, width)
+	return t, t.fill(axes, lens, width, entries)
 }
 
-// row reads a row of three axes, and returns its length.
-func (j *scanner) row(t *tensor) (n int, err error) {
+// row adds a row of three axes at the place of x to the entries, and returns its length.
+func (j *scanner) row(entries *[]arrow, x arrow) (n int, err error) {
+	before := len(*entries)
 	err = j.array(func(k int) error {
 		v, err := j.number()
 		if n++; v != 0 {
-			t.rows.Add(k, v)
+			x.t, x.p = int32(k), v
+			*entries = append(*entries, x)
 		}
 		return err
 	})
-	if n > 0 {
-		t.endRow()
-	} else {
-		t.rows.EndRow()
+	if n > 0 && len(*entries) == before {
+		*entries = append(*entries, x)
 	}
-	if len(t.rows.State) > MaxTransitions {
+	if len(*entries) > MaxTransitions {
 		err = fmt.Errorf("more than %d numbers that are not 0", MaxTransitions)
 	}
 	return n, err
@@ -376,7 +373,7 @@ func (j *scanner) row(t *tensor) (n int, err error) {
 
 // fill gives an array of two or three axes its shape: where lists of the second axis have
 // different lengths, actions are missing at their ends.
-func (t *tensor) fill(axes int, lens []int, width int) error {
+func (t *tensor) fill(axes int, lens []int, width int, entries []arrow) error {
 	most, least, sum := slices.Max(lens), slices.Min(lens), 0
 	for _, n := range lens {
 		sum += n
@@ -390,29 +387,20 @@ func (t *tensor) fill(axes int, lens []int, width int) error {
 	if least < most {
 		t.lens = lens
 	}
-	if t.shape = []int{len(lens), most}; axes == 2 {
-		t.rows = mdp.Transitions{}
-		t.flat = pad(t.flat, lens, most, func([]float64) float64 { return math.NaN() })
+	given := t.flat
+	if t.shape, t.flat = []int{len(lens), most}, nil; axes == 3 {
+		t.shape = append(t.shape, width)
+		t.rows = byRow(len(lens)*most, len(entries), 0, func(k int) (int, int32, float64) {
+			x := &entries[k]
+			return int(x.s)*most + int(x.a), x.t, x.p
+		})
 		return nil
 	}
-	t.shape, t.flat = append(t.shape, width), nil
-	t.rows.Offset = append([]int{0}, pad(t.rows.Offset[1:], lens, most, func(before []int) int {
-		if len(before) == 0 {
-			return 0
-		}
-		return before[len(before)-1]
-	})...)
-	return nil
-}
-
-// pad makes lists, which follow each other in x, all as long as the longest, by what is missing behind the others.
-func pad[T any](x []T, lens []int, most int, missing func(before []T) T) []T {
-	out := make([]T, 0, len(lens)*most)
 	for _, n := range lens {
-		out, x = append(out, x[:n]...), x[n:]
+		t.flat, given = append(t.flat, given[:n]...), given[n:]
 		for range most - n {
-			out = append(out, missing(out))
+			t.flat = append(t.flat, math.NaN())
 		}
 	}
-	return out
+	return nil
 }

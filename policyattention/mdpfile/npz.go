@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"icrl/policyattention/mdp"
 )
 
 // archive is what an .npz file holds.
@@ -142,36 +140,22 @@ func (t *tensor) cube(r *npReader, size int) error {
 	if rows > most {
 		return fmt.Errorf("%d rows, want at most %d", rows, most)
 	}
-	x, entries := &t.rows, min(rows*width, most, 1<<10+size/8) // of what is not packed, all
-	*x = mdp.Transitions{Offset: make([]int, 1, rows+1), State: make([]int32, 0, entries),
-		P: make([]float64, 0, entries)}
-	var places []int // in Fortran's order
-	end := width     // of the row in the making
+	var places []int32 // from the first element on
+	var values []float64
 	err := r.Nonzeros(func(i int, v float64) error {
 		switch {
 		case math.IsNaN(v):
 			return fmt.Errorf("element %d is NaN; write -inf as the reward of an action that does not exist", i)
-		case len(x.P) == most:
+		case len(values) == most:
 			return fmt.Errorf("more than %d numbers that are not 0; save it unpacked, by numpy.savez", most)
-		case r.fortran:
-			places, x.P = append(places, i), append(x.P, v)
-			return nil
 		}
-		for ; i >= end; end += width {
-			t.endRow()
-		}
-		x.Add(i-(end-width), v)
+		places, values = append(places, int32(i)), append(values, v)
 		return nil
 	})
-	if r.fortran {
-		p := x.P
-		*x = byRow(rows, len(p), 1, func(k int) (int, int32, float64) {
-			return places[k] / width, int32(places[k] % width), p[k]
-		})
-	}
-	for len(x.Offset) <= rows {
-		t.endRow()
-	}
+	t.rows = byRow(rows, len(values), 1, func(k int) (int, int32, float64) {
+		i := int(places[k])
+		return i / width, int32(i % width), values[k]
+	})
 	return err
 }
 

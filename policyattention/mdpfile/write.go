@@ -30,14 +30,6 @@ func label(names []string, i int) any {
 	return i
 }
 
-// price returns a reward or a value as its file has it: turned back where it is a cost.
-func price(m *mdp.MDP, v float64) float64 {
-	if m.Minimize {
-		return 0 - v // never −0
-	}
-	return v
-}
-
 // WriteSolution writes a policy [S, A] and its values Q [S, A], and with them V(s) = ⟨π(·|s), Q(s,·)⟩,
 // by the names of states and actions that the problem has:
 //
@@ -50,7 +42,9 @@ func price(m *mdp.MDP, v float64) float64 {
 func WriteSolution(path string, m *mdp.MDP, policy, q *mat.Dense) error {
 	x := solution{m: m, policy: policy, q: mat.DenseCopyOf(q), v: make([]float64, m.States())}
 	x.q.Apply(func(s, a int, value float64) float64 {
-		value = price(m, value)
+		if m.Minimize {
+			value = 0 - value // a cost as its file has it, never −0
+		}
 		if m.Exists(s, a) {
 			x.v[s] += policy.At(s, a) * value
 		}

@@ -8,6 +8,7 @@ import (
 	"image/color"
 	"image/draw"
 	"image/png"
+	"maps"
 	"slices"
 	"strings"
 
@@ -74,11 +75,7 @@ func small(picture []byte) ([]byte, error) {
 			count[pixels.RGBAAt(x, y)]++
 		}
 	}
-	colours := make([]color.RGBA, 0, len(count))
-	for c := range count {
-		colours = append(colours, c)
-	}
-	slices.SortFunc(colours, func(a, b color.RGBA) int {
+	colours := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int {
 		if count[a] != count[b] {
 			return count[b] - count[a]
 		}

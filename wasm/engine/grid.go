@@ -84,21 +84,11 @@ func (g *Grid) move(s, b int) int {
 	if tile := g.Tiles[s]; tile == Wall || tile == Goal || tile == Hole {
 		return s
 	}
-	x, y := s%g.Width, s/g.Width
-	switch b {
-	case 0:
-		x = max(0, x-1)
-	case 1:
-		y = min(g.Height-1, y+1)
-	case 2:
-		x = min(g.Width-1, x+1)
-	case 3:
-		y = max(0, y-1)
+	x, y := s%g.Width+[Moves]int{-1, 0, 1, 0}[b], s/g.Width+[Moves]int{0, 1, 0, -1}[b]
+	if x < 0 || x >= g.Width || y < 0 || y >= g.Height || g.Tiles[y*g.Width+x] == Wall {
+		return s
 	}
-	if to := y*g.Width + x; g.Tiles[to] != Wall {
-		return to
-	}
-	return s
+	return y*g.Width + x
 }
 
 // set returns the map with another tile at place s and the MDP m changed
