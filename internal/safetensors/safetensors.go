@@ -48,28 +48,25 @@ type File struct {
 	Tensors  []Tensor // in the order of their bytes
 }
 
-// Get returns the values and the shape of the tensor called name. It returns an error if
+// Get returns the values of the tensor called name. It returns an error if
 // the file has no such tensor or its elements are of another type.
-func Get[T Number](f *File, name string) (values []T, shape []int, err error) {
+func Get[T Number](f *File, name string) ([]T, error) {
 	for _, t := range f.Tensors {
 		if t.Name != name {
 			continue
 		}
 		values, ok := t.Data.([]T)
 		if !ok {
-			return nil, nil, fmt.Errorf("safetensors: tensor %q holds %T, want %T", name, t.Data, values)
+			return nil, fmt.Errorf("safetensors: tensor %q holds %T, want %T", name, t.Data, values)
 		}
-		return values, t.Shape, nil
+		return values, nil
 	}
-	return nil, nil, fmt.Errorf("safetensors: no tensor %q", name)
+	return nil, fmt.Errorf("safetensors: no tensor %q", name)
 }
 
 // Floats returns a function that gets tensors of float32 by name.
 func Floats(f *File) func(name string) ([]float32, error) {
-	return func(name string) ([]float32, error) {
-		values, _, err := Get[float32](f, name)
-		return values, err
-	}
+	return func(name string) ([]float32, error) { return Get[float32](f, name) }
 }
 
 // header is the JSON object before the data.

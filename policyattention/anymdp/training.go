@@ -82,7 +82,7 @@ func (c Config) Job() (train.Job, error) {
 			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "any", "init")) },
 			Objective: loss,
 		},
-		Batches:  train.Fixed{Arrays: c.data, Index: c.batch},
+		Batches:  train.Batches{Data: c.data, Index: c.batch},
 		Examples: c.Batch, Tokens: c.Actions, Optimizer: c.Optimizer, Steps: c.Steps,
 	}, nil
 }
@@ -184,7 +184,7 @@ func Settle(weights []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("anymdp: %w", err)
 	}
-	bias, _, err := safetensors.Get[float32](f, "head.bias")
+	bias, err := safetensors.Get[float32](f, "head.bias")
 	if err != nil {
 		return nil, fmt.Errorf("anymdp: %w", err)
 	}

@@ -150,7 +150,7 @@ func (c InContext) Record(problems []mdp.Problem, rounds int) ([]control.Traject
 	if err != nil {
 		return nil, nil, err
 	}
-	err = c.run(l, rounds, func(int) error {
+	trajectories, err := c.run(l, problems, rounds, func(int) error {
 		for range Window {
 			if err := l.Act(nil); err != nil {
 				return err
@@ -164,11 +164,16 @@ func (c InContext) Record(problems []mdp.Problem, rounds int) ([]control.Traject
 			actions[i] = append(actions[i], x.Previous)
 		}
 	}
-	return l.trajectories, actions, err
+	return trajectories, actions, err
 }
 
-// run lives rounds, in each of which live takes the next tokens, and adds the policies after each to the trajectories.
-func (c InContext) run(l *lives, rounds int, live func(round int) error) error {
+// run lives rounds, in each of which live takes the next tokens, and returns the policies after each.
+func (c InContext) run(l *Lives, problems []mdp.Problem, rounds int, live func(round int) error) (
+	[]control.Trajectory, error) {
+	trajectories := make([]control.Trajectory, len(problems))
+	for i, p := range problems {
+		trajectories[i].Policies = []*mat.Dense{p.Pi0}
+	}
 	for round := range rounds {
 		err := l.Begin()
 		if err == nil {
@@ -179,13 +184,13 @@ func (c InContext) run(l *lives, rounds int, live func(round int) error) error {
 			policies, err = l.Policies(c.States)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: round %d: %w", c.Name, round, err)
+			return nil, fmt.Errorf("%s: round %d: %w", c.Name, round, err)
 		}
 		for i, pi := range policies {
-			l.trajectories[i].Policies = append(l.trajectories[i].Policies, pi)
+			trajectories[i].Policies = append(trajectories[i].Policies, pi)
 		}
 	}
-	return nil
+	return trajectories, nil
 }
 
 // Replay implements method.Recorder: it repeats the lives in which the recorded actions were
@@ -219,7 +224,7 @@ func (c InContext) Replay(
 			l.Histories[i] = append(l.Histories[i], chain.Step(int(a)).Token())
 		}
 	}
-	return l.trajectories, c.run(l, rounds, func(round int) error {
+	return c.run(l, problems, rounds, func(round int) error {
 		rows, err := l.Take(Window)
 		for i, distributions := range rows {
 			for k := range Window {
@@ -241,27 +246,19 @@ func gives(p []float64, u float64, a int, tolerance float64) bool {
 	return u >= below-tolerance && u < below+p[a]+tolerance
 }
 
-// lives are agents on problems.
-type lives struct {
-	*Lives
-	trajectories []control.Trajectory
-}
-
-// born returns an agent for each problem before its first action, with its trajectory up to π₀.
-func (c InContext) born(problems []mdp.Problem, rounds int) (*lives, error) {
+// born returns an agent for each problem before its first action.
+func (c InContext) born(problems []mdp.Problem, rounds int) (*Lives, error) {
 	if rounds < 1 || len(problems) == 0 {
 		const format = "%s: %d rounds on %d problems, want at least one of each"
 		return nil, fmt.Errorf(format, c.Name, rounds, len(problems))
 	}
-	l, chains := &lives{}, make([]*Chain, len(problems))
+	chains := make([]*Chain, len(problems))
 	for i, p := range problems {
 		if s, a := p.MDP.States(), p.MDP.Actions(); s != c.States || a != c.Actions {
 			const format = "%s: problem %d has S=%d, A=%d, the network is for S=%d, A=%d"
 			return nil, fmt.Errorf(format, c.Name, i, s, a, c.States, c.Actions)
 		}
 		chains[i] = NewChain(p.MDP, seed.New(c.Root, c.Name, "chain", p.Index(i)))
-		l.trajectories = append(l.trajectories, control.Trajectory{Policies: []*mat.Dense{p.Pi0}})
 	}
-	l.Lives = NewLives(c.Reader(len(problems)), chains)
-	return l, nil
+	return NewLives(c.Reader(len(problems)), chains), nil
 }

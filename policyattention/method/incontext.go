@@ -33,20 +33,18 @@ func (d *InContext[C]) Weights() []Weights { return []Weights{Last(d.Training)} 
 
 // Controller implements Deployment.
 func (d *InContext[C]) Controller(m *Models, _ float64, _ uint64) (control.Controller, error) {
+	return d.walk(m, d.Root)
+}
+
+// walk returns the controller on transitions below a root.
+func (d *InContext[C]) walk(m *Models, root uint64) (control.Controller, error) {
 	reader, err := d.Open(m, d)
 	if err != nil {
 		return nil, err
 	}
 	return baseline.InContext{
-		Name: d.Training.Key(), States: d.States, Actions: d.Actions, Root: d.Root, Reader: reader,
+		Name: d.Training.Key(), States: d.States, Actions: d.Actions, Root: root, Reader: reader,
 	}, nil
-}
-
-// rooted is the same with other transitions.
-func (d *InContext[C]) rooted(root uint64) Deployment {
-	own := *d
-	own.Root = root
-	return &own
 }
 
 // Walking returns the controllers of a recipe that deploys an InContext, or of the one with the published values, where
@@ -61,8 +59,10 @@ func Walking(name Name, recipe, published string) func(Case) (control.Controller
 		if err != nil {
 			return nil, err
 		}
-		walking := d.(interface{ rooted(uint64) Deployment }).rooted(c.Root)
-		controller, err := walking.Controller(c.Models, 0, c.Root)
+		walking := d.(interface {
+			walk(*Models, uint64) (control.Controller, error)
+		})
+		controller, err := walking.walk(c.Models, c.Root)
 		return baseline.Paced{Controller: controller, N: c.N}, err
 	}
 }

@@ -25,9 +25,7 @@ type state struct {
 
 // start is a run before its first step.
 func (j Job) start() *state {
-	params := j.Model.Init()
-	zeros := make([]float32, len(params))
-	return &state{optimizer: engine.NewOptimizer(j.Optimizer, j.Clip, params, zeros, zeros, zeros)}
+	return &state{optimizer: engine.NewOptimizer(j.Optimizer, j.Clip, j.Model.Init())}
 }
 
 // made says that the last step was made on a backend and a processor.
@@ -102,20 +100,14 @@ func (j Job) loadState(path string) (*state, error) {
 		return nil, fmt.Errorf("train: %s: stretches: %w", path, err)
 	}
 	for _, part := range j.stored(s) {
-		if *part.of, err = vector(f, part.name, part.size); err != nil {
+		if *part.of, err = safetensors.Get[float32](f, part.name); err == nil && len(*part.of) != part.size {
+			err = fmt.Errorf("%d values of %s, want %d", len(*part.of), part.name, part.size)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("train: %s: %w", path, err)
 		}
 	}
 	return s, nil
-}
-
-// vector returns the numbers of a tensor, of which there are to be so many.
-func vector(f *safetensors.File, name string, size int) ([]float32, error) {
-	values, _, err := safetensors.Get[float32](f, name)
-	if err == nil && len(values) != size {
-		err = fmt.Errorf("%d values of %s, want %d", len(values), name, size)
-	}
-	return values, err
 }
 
 // saveWeights releases the weights of a run as it is now, named and shaped as
@@ -125,15 +117,19 @@ func (j Job) saveWeights(path string, s *state) error {
 	if j.Average {
 		params = s.optimizer.Average
 	}
-	f := &safetensors.File{Metadata: j.metadata(s.step)}
-	for _, t := range j.Model.Layout() {
-		values := params[t.Offset:][:t.Size()]
-		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: t.Name, Shape: t.Shape, Data: values})
-	}
+	f := &safetensors.File{Metadata: j.metadata(s.step), Tensors: j.named(params)}
 	if err := Seal(f); err != nil {
 		return err
 	}
 	return safetensors.WriteFile(path, f)
+}
+
+// named returns parameters as named and shaped in the model's Layout.
+func (j Job) named(params []float32) (all []safetensors.Tensor) {
+	for _, t := range j.Model.Layout() {
+		all = append(all, safetensors.Tensor{Name: t.Name, Shape: t.Shape, Data: params[t.Offset:][:t.Size()]})
+	}
+	return all
 }
 
 // Check returns an error unless a file holds the weights after a step of this very job.

@@ -5,8 +5,8 @@
 // reads the weights back as a control.Actor or a control.Critic.
 //
 // The trainer is open to other methods. A [Job] is a training run of any [Trainable], a model that
-// says which parameters it has and builds its loss, on [Batches]: indices into a [Fixed] set, or
-// [Rollouts] that the current weights make. A [Session] makes its steps (session.go); [Job.Run] makes
+// says which parameters it has and builds its loss, on [Batches]: indices into a fixed set, or rollouts
+// that the current weights make. A [Session] makes its steps (session.go); [Job.Run] makes
 // them all, so that a run that is killed goes on and ends in the same bytes (run.go, checkpoint.go).
 //
 // The paper leaves open how contexts are drawn, how π enters a token and how
@@ -211,7 +211,7 @@ func (c Config) Validate() error {
 	case c.Actions < 2 || c.Actions > widest:
 		return bad("%d actions, want 2 to %d", c.Actions, widest)
 	case min(c.MDPs, c.Examples, c.Batch, c.Steps) < 1 || max(c.MDPs, c.Examples) > most || c.Steps > 1<<30:
-		return bad("%d MDPs, %d examples, batch %d, %d steps: want each ≥ 1, at most %d MDPs and examples, 2^30 steps",
+		return bad("%d MDPs, %d examples, batch %d, %d steps: want 1 or more, at most %d MDPs and examples, 2^30 steps",
 			c.MDPs, c.Examples, c.Batch, c.Steps, most)
 	case c.Batch > c.Examples:
 		return bad("batches of %d from %d examples", c.Batch, c.Examples)

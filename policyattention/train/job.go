@@ -54,7 +54,7 @@ func Hash(config []byte) string {
 
 // validate reports what of a job makes no run.
 func (j Job) validate() error {
-	if n := j.every(); n < 1 || j.Steps%n != 0 {
+	if n := j.Batches.every(); n < 1 || j.Steps%n != 0 {
 		return fmt.Errorf("train: rollouts for %d steps each, want a divisor of %d steps", n, j.Steps)
 	}
 	if j.Examples < 1 {
@@ -84,8 +84,8 @@ func size(layout []transformer.Tensor) (n int) {
 	return n
 }
 
-// Transformer is a network of package transformer with an objective, as a Trainable. On GoMLX's pure-Go backend, with
-// examples from a [Fixed] set, package engine makes its steps.
+// Transformer is a network of package transformer with an objective, as a Trainable. On GoMLX's pure-Go backend, where
+// batches are indices, package engine makes its steps.
 type Transformer struct {
 	Network transformer.Config
 	Start   func() []float32 // the initial parameters [Network.Size]
@@ -119,50 +119,38 @@ func (j Job) gradient(params *Node, data, batch []*Node) (loss, gradient *Node) 
 	return loss, Gradient(loss, params)[0]
 }
 
-// Batches is where the examples of a run come from: an array that stays on the device
-// and indices into it ([Fixed]), what the weights themselves do ([Rollouts]), or anything else that
-// is a function of the step.
-type Batches interface {
-	// Data returns arrays that stay on the device, possibly none.
-	Data() ([]*tensors.Tensor, error)
-	// Batch returns the arrays [Examples, …] of a step, counted from 0. It is a pure
-	// function of the step, and shapes and types are the same at every step.
-	Batch(step int) ([]*tensors.Tensor, error)
+// Batches is where the examples of a run come from: arrays that stay on the device and indices into them; what the
+// weights themselves do; or anything else that is a function of the step.
+type Batches struct {
+	// Data returns arrays that stay on the device; nil stands for none. Names are theirs, for [Job.Export].
+	Data  func() ([]*tensors.Tensor, error)
+	Names []string
+	// Index returns which examples of Data a step takes [Examples]; the model gets them as an array [Examples, 1].
+	Index func(step int) []int32
+	// Arrays returns the arrays [Examples, …] of a step, where there is no Index. Both count steps from 0 and are
+	// pure functions of them, and shapes and types are the same at every step.
+	Arrays func(step int) ([]*tensors.Tensor, error)
+	// Collect, if not nil, makes batches depend on the weights, as in policy optimization online: it is shown the
+	// parameters [Size] before each step that Every divides, and the backend that the run is on. The batches of that
+	// step and the next Every−1 are a function of step and parameters. Every divides the steps of the run, which is
+	// saved between such stretches only.
+	Collect func(on compute.Backend, step int, params []float32) error
+	Every   int
 }
 
-// Fixed is Batches from a fixed set: the model gets arrays of all examples, and of each
-// batch the indices [Examples, 1] of its own.
-type Fixed struct {
-	Names  []string // of the arrays, for [Job.Export]
-	Arrays func() ([]*tensors.Tensor, error)
-	Index  func(step int) []int32 // [Examples]
-}
-
-// Data implements Batches.
-func (f Fixed) Data() ([]*tensors.Tensor, error) { return f.Arrays() }
-
-// Batch implements Batches.
-func (f Fixed) Batch(step int) ([]*tensors.Tensor, error) {
-	index := f.Index(step)
+// of returns the arrays of a step.
+func (b Batches) of(step int) ([]*tensors.Tensor, error) {
+	if b.Index == nil {
+		return b.Arrays(step)
+	}
+	index := b.Index(step)
 	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(index, len(index), 1)}, nil
 }
 
-// Rollouts is Batches that depend on the weights, as in policy optimization online.
-type Rollouts interface {
-	Batches
-	// Every is how many steps are made with what one look at the weights has given; it
-	// divides the steps of the run, which is saved between such stretches only.
-	Every() int
-	// Collect is shown the parameters [Size] before each step that Every divides, and the
-	// backend that the run is on. The batches of that step and the next Every−1 are a
-	// function of step and parameters.
-	Collect(on compute.Backend, step int, params []float32) error
-}
-
-// every is how many steps of a run belong together, see Rollouts.
-func (j Job) every() int {
-	if r, ok := j.Batches.(Rollouts); ok {
-		return r.Every()
+// every is how many steps of a run belong together.
+func (b Batches) every() int {
+	if b.Collect == nil {
+		return 1
 	}
-	return 1
+	return b.Every
 }

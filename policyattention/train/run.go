@@ -91,7 +91,7 @@ func (j Job) advance(ctx context.Context, b compute.Backend, dir string, s *stat
 		return j.saveState(statePath(dir), s)
 	}
 	for s.step < j.Steps {
-		if stopped := ctx.Err() != nil; s.step%j.every() == 0 && (stopped || time.Since(saved) > saveEvery) {
+		if stopped := ctx.Err() != nil; s.step%j.Batches.every() == 0 && (stopped || time.Since(saved) > saveEvery) {
 			if err := save(); err != nil {
 				return err
 			}
@@ -152,37 +152,32 @@ func snapshotPath(dir string, step int) string {
 }
 
 // Export writes what an independent implementation needs to repeat the first steps of a
-// job whose batches are [Fixed]: the initial parameters by name; the arrays of the data by theirs; and
+// job whose batches are indices: the initial parameters by name; the arrays of the data by theirs; and
 // "index" [steps, Examples], an index for each example of a batch.
 func (j Job) Export(path string, steps int) error {
-	fixed, ok := j.Batches.(Fixed)
-	if !ok {
-		return fmt.Errorf("train: batches of type %T cannot be exported, only Fixed", j.Batches)
+	if j.Batches.Index == nil {
+		return errors.New("train: batches cannot be exported, unless they are indices")
 	}
-	arrays, err := fixed.Data()
+	arrays, err := j.Batches.Data()
 	if err != nil {
 		return err
 	}
-	if len(arrays) != len(fixed.Names) {
-		return fmt.Errorf("train: %d names for %d arrays", len(fixed.Names), len(arrays))
+	if len(arrays) != len(j.Batches.Names) {
+		return fmt.Errorf("train: %d names for %d arrays", len(j.Batches.Names), len(arrays))
 	}
-	f := &safetensors.File{}
+	f := &safetensors.File{Tensors: j.named(j.Model.Init())}
 	add := func(name string, shape []int, data any) {
 		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: name, Shape: shape, Data: data})
 	}
-	params := j.Model.Init()
-	for _, t := range j.Model.Layout() {
-		add(t.Name, t.Shape, params[t.Offset:][:t.Size()])
-	}
 	for i, x := range arrays {
-		name := fixed.Names[i]
+		name := j.Batches.Names[i]
 		if err := x.ConstFlatData(func(data any) { add(name, x.Shape().Dimensions, data) }); err != nil {
 			return fmt.Errorf("train: exporting %s: %w", name, err)
 		}
 	}
 	var index []int32
 	for step := range steps {
-		index = append(index, fixed.Index(step)...)
+		index = append(index, j.Batches.Index(step)...)
 	}
 	add("index", []int{steps, j.Examples}, index)
 	return safetensors.WriteFile(path, f)

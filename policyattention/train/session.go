@@ -41,14 +41,17 @@ func newSession(b compute.Backend, j Job, from *state) (*Session, error) {
 	if err := j.validate(); err != nil {
 		return nil, err
 	}
-	data, err := j.Batches.Data()
-	if err != nil {
-		return nil, err
+	var data []*tensors.Tensor
+	if j.Batches.Data != nil {
+		var err error
+		if data, err = j.Batches.Data(); err != nil {
+			return nil, err
+		}
 	}
 	s := &Session{state: from, job: j, backend: b}
-	fixed, stored := j.Batches.(Fixed)
-	if t, ok := j.Model.(Transformer); ok && stored && backend.IsGo(b) {
-		s.trainer, err = newTrainer(b, t, fixed, data, s.optimizer)
+	if t, ok := j.Model.(Transformer); ok && j.Batches.Index != nil && backend.IsGo(b) {
+		var err error
+		s.trainer, err = newTrainer(b, t, j.Batches.Index, data, s.optimizer)
 		return s, err
 	}
 	parts := 1
@@ -82,8 +85,8 @@ func newSession(b compute.Backend, j Job, from *state) (*Session, error) {
 func (s *Session) Steps(n int) ([]float32, error) {
 	losses := make([]float32, n)
 	for i := range losses {
-		if r, ok := s.job.Batches.(Rollouts); ok && s.step%r.Every() == 0 {
-			if err := r.Collect(s.backend, s.step, slices.Clone(s.optimizer.Params)); err != nil {
+		if x := s.job.Batches; x.Collect != nil && s.step%x.Every == 0 {
+			if err := x.Collect(s.backend, s.step, slices.Clone(s.optimizer.Params)); err != nil {
 				return nil, fmt.Errorf("train: rollouts before step %d: %w", s.step+1, err)
 			}
 		}
@@ -243,7 +246,7 @@ func (j Job) parts() int {
 
 // batch returns the arrays of a step's batch in equal parts.
 func (j Job) batch(step, parts int) ([][]*tensors.Tensor, error) {
-	arrays, err := j.Batches.Batch(step)
+	arrays, err := j.Batches.of(step)
 	if err != nil {
 		return nil, err
 	}

@@ -168,30 +168,14 @@ func asTensors(x, y []float32) ([]*tensors.Tensor, error) {
 		tensors.FromFlatDataAndDimensions(y, points)}, nil
 }
 
-// stream is Batches that a function draws for every step.
-type stream func(step int) ([]*tensors.Tensor, error)
-
-func (stream) Data() ([]*tensors.Tensor, error) { return nil, nil }
-
-func (f stream) Batch(step int) ([]*tensors.Tensor, error) { return f(step) }
-
-// chasing is Rollouts whose targets are moved by the first weight of the last look.
-type chasing struct {
-	stream
-	every  int
-	looks  []int // the steps
-	weight float32
-}
-
-func (c *chasing) Every() int { return c.every }
-
-func (c *chasing) Collect(_ compute.Backend, step int, params []float32) error {
-	c.looks, c.weight = append(c.looks, step), params[0]
-	return nil
-}
-
-func (c *chasing) Batch(step int) ([]*tensors.Tensor, error) {
-	return asTensors(drawn(step, float64(c.weight)))
+// chasing are rollouts whose targets are moved by the first weight of the last look; it adds to looks the steps
+// before which there was one.
+func chasing(every int, looks *[]int) Batches {
+	weight := 0.
+	return Batches{Every: every, Collect: func(_ compute.Backend, step int, params []float32) error {
+		*looks, weight = append(*looks, step), float64(params[0])
+		return nil
+	}, Arrays: func(step int) ([]*tensors.Tensor, error) { return asTensors(drawn(step, weight)) }}
 }
 
 func lineJob(batches Batches, steps int) Job {
@@ -248,10 +232,10 @@ func TestTrainable(t *testing.T) {
 			every int     // of rollouts; 0 for a stream
 			clip  float64 // about half of the gradients are longer
 		}{{"stream", 0, 0}, {"rollouts", 1, 0}, {"rollouts for 6 steps", 6, 0}, {"clipped", 0, 4}} {
-			var batches Batches = stream(func(step int) ([]*tensors.Tensor, error) { return asTensors(drawn(step, 0)) })
-			source := &chasing{every: tc.every}
-			if tc.every > 0 {
-				batches = source
+			var looks []int
+			batches := chasing(tc.every, &looks)
+			if tc.every == 0 {
+				batches.Collect = nil
 			}
 			job := lineJob(batches, steps)
 			job.Clip = tc.clip
@@ -278,8 +262,8 @@ func TestTrainable(t *testing.T) {
 			for step := 0; tc.every > 0 && step < steps; step += tc.every {
 				want = append(want, step)
 			}
-			if !slices.Equal(source.looks, want) {
-				t.Errorf("%s: looks at the weights before steps %v, want %v", tc.name, source.looks, want)
+			if !slices.Equal(looks, want) {
+				t.Errorf("%s: looks at the weights before steps %v, want %v", tc.name, looks, want)
 			}
 		}
 	})
@@ -292,7 +276,7 @@ func TestRolloutsInterrupted(t *testing.T) {
 	const steps, every = 30, 6
 	b := testkit.Backend(t)
 	run := func(ctx context.Context, dir string, progress func(Progress)) (*Result, error) {
-		return lineJob(&chasing{every: every}, steps).Run(ctx, b, dir, progress)
+		return lineJob(chasing(every, new([]int)), steps).Run(ctx, b, dir, progress)
 	}
 	whole := testkit.Must(run(t.Context(), t.TempDir(), nil))(t)
 	dir := t.TempDir()
@@ -310,7 +294,7 @@ func TestRolloutsInterrupted(t *testing.T) {
 		if !errors.Is(err, cause) {
 			t.Fatalf("cancelled after step %d: %v", after, err)
 		}
-		s, err := lineJob(&chasing{every: every}, steps).loadState(dir + "/state.safetensors")
+		s, err := lineJob(chasing(every, new([]int)), steps).loadState(dir + "/state.safetensors")
 		if want := (after + every - 1) / every * every; err != nil || s.step != want {
 			t.Fatalf("cancelled after step %d: saved at step %d, %v, want %d", after, s.step, err, want)
 		}
@@ -327,15 +311,15 @@ func TestJobsThatCannotBe(t *testing.T) {
 		want string
 		job  Job
 	}{
-		{"want a divisor of 31 steps", lineJob(&chasing{every: 6}, 31)},
-		{"want a divisor", lineJob(&chasing{every: 0}, 30)},
-		{failing.Error(), lineJob(stream(func(int) ([]*tensors.Tensor, error) { return nil, failing }), 3)},
+		{"want a divisor of 31 steps", lineJob(chasing(6, new([]int)), 31)},
+		{"want a divisor", lineJob(chasing(0, new([]int)), 30)},
+		{failing.Error(), lineJob(Batches{Arrays: func(int) ([]*tensors.Tensor, error) { return nil, failing }}, 3)},
 		{"array 0 of the batch has shape (Float32)[2, 3], want 8 examples",
-			lineJob(stream(func(int) ([]*tensors.Tensor, error) {
+			lineJob(Batches{Arrays: func(int) ([]*tensors.Tensor, error) {
 				return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]float32, 6), 2, 3)}, nil
-			}), 3)},
+			}}, 3)},
 		{"want at least one", func() Job {
-			j := lineJob(&chasing{every: 1}, 3)
+			j := lineJob(chasing(1, new([]int)), 3)
 			j.Examples = 0
 			return j
 		}()},

@@ -29,7 +29,7 @@ func (c Config) Job() (Job, error) {
 	}
 	return Job{
 		Config: JSON(c), Model: Transformer{c.Network(), c.start, objective},
-		Batches:  Fixed{names, c.data, batches.batch},
+		Batches:  Batches{Names: names, Data: c.data, Index: batches.batch},
 		Examples: c.Batch, Tokens: c.ContextTokens(),
 		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
 	}, nil

@@ -304,7 +304,7 @@ func TestExport(t *testing.T) {
 		if got := shapes["tokens"]; len(got) != 3 || got[0] != c.Examples || got[2] != c.Network().Features {
 			t.Errorf("%s: tokens have shape %v, want [%d, L, %d]", o, got, c.Examples, c.Network().Features)
 		}
-		index, _, err := safetensors.Get[int32](file, "index")
+		index, err := safetensors.Get[int32](file, "index")
 		testkit.Check(t, err)
 		if batch := (&order{c: c}).batch(2); !slices.Equal(index[2*c.Batch:], batch) {
 			t.Errorf("%s: the third batch is %v", o, index[2*c.Batch:])

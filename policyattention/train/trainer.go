@@ -23,9 +23,9 @@ type trainer struct {
 }
 
 // newTrainer returns the trainer of a network on a backend, for the parameters of an optimizer.
-func newTrainer(b compute.Backend, of Transformer, batches Fixed, data []*tensors.Tensor, o *engine.Optimizer) (
-	t *trainer, err error) {
-	t = &trainer{optimizer: o, index: batches.Index}
+func newTrainer(b compute.Backend, of Transformer, index func(step int) []int32, data []*tensors.Tensor,
+	o *engine.Optimizer) (t *trainer, err error) {
+	t = &trainer{optimizer: o, index: index}
 	if t.network, err = o.Network(of.Network); err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func (c Config) Job() (train.Job, error) {
 			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "memory critic", "init")) },
 			Objective: loss,
 		},
-		Batches:  train.Fixed{Arrays: c.data, Index: c.batch},
+		Batches:  train.Batches{Data: c.data, Index: c.batch},
 		Examples: c.Batch, Tokens: Slots, Optimizer: c.Optimizer, Steps: c.Steps,
 	}, nil
 }

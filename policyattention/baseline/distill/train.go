@@ -62,7 +62,7 @@ func (c Config) Job() (train.Job, error) {
 	return train.Job{
 		Config:   train.JSON(c),
 		Model:    train.Transformer{Network: c.Network(), Start: c.start, Objective: c.loss},
-		Batches:  train.Fixed{Names: []string{"previous", "reward", "state", "action"}, Arrays: c.data, Index: c.batch},
+		Batches:  train.Batches{Names: []string{"previous", "reward", "state", "action"}, Data: c.data, Index: c.batch},
 		Examples: c.Batch, Tokens: c.Context, Optimizer: c.Optimizer, Steps: c.Steps,
 	}, nil
 }

@@ -13,7 +13,7 @@ import (
 	"icrl/policyattention/baseline"
 )
 
-// Block is a linear self-attention layer with the parameters P and V [d, d].
+// Block is a linear self-attention layer with the parameters P and V [d, d], on a prompt of width d.
 //
 // On context columns z_1, …, z_n and a query column q it adds to the query
 //
@@ -22,7 +22,8 @@ import (
 // that is, attention with the scores z_iᵀ P q, the values V z_i and no softmax.
 // The query is not a key of itself.
 type Block struct {
-	P, V *mat.Dense
+	Prompt *ActorCriticPrompt
+	P, V   *mat.Dense
 }
 
 // Attend returns what the layer adds to the query [d]. The context is [n, d],
@@ -109,7 +110,7 @@ func (p *ActorCriticPrompt) Increment(added []float64) (dTheta, dW []float64) {
 // Analytic returns the block whose increments are those of
 // [baseline.ActorCritic.Increment].
 func (p *ActorCriticPrompt) Analytic(gamma float64, steps baseline.StepSizes) *Block {
-	b := &Block{P: mat.NewDense(p.width, p.width, nil), V: mat.NewDense(p.width, p.width, nil)}
+	b := &Block{p, mat.NewDense(p.width, p.width, nil), mat.NewDense(p.width, p.width, nil)}
 	// Score of a transition: z_iᵀ P q = r + γ w(s′) − w(s) = δ_i.
 	b.P.Set(p.reward.from, p.one.from, 1)
 	for s := range p.States {
@@ -129,12 +130,12 @@ func (p *ActorCriticPrompt) Analytic(gamma float64, steps baseline.StepSizes) *B
 // WithSteps returns a copy of a block that was made for the step sizes α = β =
 // 1, with its increments Δθ multiplied by α and Δw by β. The update is linear in
 // the step sizes, so one trained block serves all of them.
-func (p *ActorCriticPrompt) WithSteps(b *Block, steps baseline.StepSizes) *Block {
-	scaled := &Block{P: mat.DenseCopyOf(b.P), V: mat.DenseCopyOf(b.V)}
+func (b *Block) WithSteps(steps baseline.StepSizes) *Block {
+	scaled := &Block{b.Prompt, mat.DenseCopyOf(b.P), mat.DenseCopyOf(b.V)}
 	for _, part := range []struct {
 		rows field
 		step float64
-	}{{p.theta, steps.Alpha}, {p.w, steps.Beta}} {
+	}{{b.Prompt.theta, steps.Alpha}, {b.Prompt.w, steps.Beta}} {
 		for i := range part.rows.size {
 			row := scaled.V.RawRowView(part.rows.from + i)
 			for j := range row {

@@ -22,43 +22,37 @@ func PaperSteps(states int) (baseline.StepSizes, error) {
 	return baseline.StepSizes{Alpha: 2, Beta: beta}, nil
 }
 
-// Update is a block as an update of actor–critic from any transitions.
-type Update struct {
-	Prompt *ActorCriticPrompt
-	Block  *Block // with its step sizes, see [ActorCriticPrompt.WithSteps]
-}
-
 // increment returns what transitions under pi [S, A] with the given weights, whose sum stands
 // for one window, add to θ [S·A] and w [S] of l; nil are equal weights. The
 // block is linear in z zᵀ over its columns z, so a weight is a factor √(n·weight) of a column.
-func (u Update) increment(
+func (b *Block) increment(
 	l *baseline.ActorCritic, window []baseline.Transition, weights []float64, pi *mat.Dense,
 ) (dTheta, dW []float64) {
-	context, n := u.Prompt.Context(window, pi), len(window)
+	context, n := b.Prompt.Context(window, pi), len(window)
 	for i, w := range weights {
 		row, factor := context.RawRowView(i), math.Sqrt(float64(n)*w)
 		for j := range row {
 			row[j] *= factor
 		}
 	}
-	return u.Prompt.Increment(u.Block.Attend(context, u.Prompt.Query(l)))
+	return b.Prompt.Increment(b.Attend(context, b.Prompt.Query(l)))
 }
 
-// on deploys the block on a source of transitions. Each round passes the source's through the block once with the
-// current θ and w as its query, and adds the increments. It starts as start says, with w = 0; the returned policy is
-// softmax(θ). The update is an expectation under the policy, so generative transitions, whose actions are uniform, get
-// the weights A·π(a|s)/n.
+// on deploys the block, which has its step sizes, on a source of transitions. Each round passes the source's through
+// the block once with the current θ and w as its query, and adds the increments. It starts as start says, with w = 0;
+// the returned policy is softmax(θ). The update is an expectation under the policy, so generative transitions, whose
+// actions are uniform, get the weights A·π(a|s)/n.
 //
 // Features are of the learner that the policy is returned from, and are drawn below root. The block is the same for
 // all: its increments are linear in V, so features amount to a fixed matrix after it.
-func (u Update) on(
+func (b *Block) on(
 	source baseline.Source, start baseline.Start, features baseline.Features, root uint64,
 ) control.Controller {
 	_, generative := source.(baseline.Generative)
 	return baseline.Agents{Source: source, New: func(t baseline.Told) (baseline.Agent, error) {
-		if t.States != u.Prompt.States || t.Actions != u.Prompt.Actions {
+		if t.States != b.Prompt.States || t.Actions != b.Prompt.Actions {
 			return nil, fmt.Errorf("lianglai: S=%d, A=%d, the block is for S=%d, A=%d",
-				t.States, t.Actions, u.Prompt.States, u.Prompt.Actions)
+				t.States, t.Actions, b.Prompt.States, b.Prompt.Actions)
 		}
 		increment := func(l *baseline.ActorCritic, window []baseline.Transition, pi *mat.Dense) (dTheta, dW []float64) {
 			var weights []float64
@@ -67,7 +61,7 @@ func (u Update) on(
 					weights = append(weights, float64(t.Actions)*pi.At(x.State, x.Action)/float64(len(window)))
 				}
 			}
-			return u.increment(l, window, weights, pi)
+			return b.increment(l, window, weights, pi)
 		}
 		return baseline.Stepping(t, start, features, root, increment)
 	}}
@@ -86,22 +80,22 @@ func controllerOf(c method.Case) (control.Controller, error) {
 		return nil, err
 	}
 	steps := baseline.StepSizes{Alpha: c.Values[0], Beta: c.Values[1]}
-	u, err := d.(*Deployment).LiangLai.Training.update(c.Models, steps)
+	block, err := d.(*Deployment).LiangLai.Training.block(c.Models, steps)
 	if err != nil {
 		return nil, err
 	}
 	start := method.StartOf(c.Values[2])
 	if c.Information == method.ByModel {
-		return expected{u, start}, nil
+		return expected{block, start}, nil
 	}
-	return u.on(c.Source(), start, baseline.OneHot, c.Root), nil
+	return block.on(c.Source(), start, baseline.OneHot, c.Root), nil
 }
 
 // expected is the block with the expected update in place of its window: every pair and
 // successor with the weight π(a|s)P(s'|s,a)/S. It knows Q^{π₀} at the beginning, like all
 // that have the model, so w starts at V^{π₀}.
 type expected struct {
-	Update
+	*Block
 	start baseline.Start
 }
 

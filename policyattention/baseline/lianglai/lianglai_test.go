@@ -44,7 +44,7 @@ func TestAnalyticActorCritic(t *testing.T) {
 		problems := testkit.Must(mdp.Random.Draw(1, shape.states, shape.actions, 5))(t)
 		rng := seed.New(2, "test")
 		block := p.Analytic(shape.gamma, shape.steps)
-		scaled := p.WithSteps(p.Analytic(shape.gamma, baseline.StepSizes{Alpha: 1, Beta: 1}), shape.steps)
+		scaled := p.Analytic(shape.gamma, baseline.StepSizes{Alpha: 1, Beta: 1}).WithSteps(shape.steps)
 		for _, problem := range problems {
 			l := testkit.Must(baseline.NewActorCritic(problem.Pi0))(t)
 			for i := range l.W {
@@ -69,7 +69,7 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 	problems := testkit.Must(mdp.Random.Draw(1, 3, 2, 4))(t)
 	rng := seed.New(3, "test")
 	draw := func() *mat.Dense { return baseline.NormalMatrix(p.width, p.width, 1, rng) }
-	block := &Block{P: draw(), V: draw()}
+	block := &Block{p, draw(), draw()}
 	b := newBatch(p, 7)
 	b.draw(rng, problems, 0.9, 1)
 	// The loss by the layer itself, so that this also checks the sparse products
@@ -77,7 +77,7 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 	loss := func() float64 {
 		sum := 0.0
 		for i := range b.windows {
-			dTheta, dW := b.increment(block, i)
+			dTheta, dW := block.increment(b.learner(i), b.windows[i], nil, b.pi[i])
 			for j, x := range append(dTheta[:len(dTheta):len(dTheta)], dW...) {
 				e := x - b.target.At(i, j)
 				sum += e * e
@@ -85,12 +85,12 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 		}
 		return sum / float64(len(b.windows))
 	}
-	f := newFit(p, block, Config{})
+	f := newFit(block, Config{})
 	if got, want := f.gradient(b), loss(); math.Abs(got-want) > 1e-12*want { // rounding
 		t.Errorf("loss %v, want %v", got, want)
 	}
 	gradP, gradV := mat.NewDense(p.width, p.width, nil), mat.NewDense(p.width, p.width, nil)
-	activeP, activeV := p.active(&Block{gradP, gradV})
+	activeP, activeV := (&Block{p, gradP, gradV}).active()
 	activeP.Scale(2, &f.gradP)
 	activeV.Scale(2, &f.gradV)
 	for name, part := range map[string]struct{ x, grad *mat.Dense }{"P": {block.P, gradP}, "V": {block.V, gradV}} {
@@ -148,8 +148,8 @@ func TestHarnessShapeAndController(t *testing.T) {
 	problems := testkit.Must(mdp.Random.Draw(5, 8, 3, 4))(t)
 	want := testkit.Must(baseline.Teacher(steps, baseline.Initial, baseline.OneHot, 1).Run(problems, 40))(t)
 	for name, block := range map[string]*Block{"analytic": p.Analytic(mdp.Discount, steps),
-		"trained": p.WithSteps(trained.Block, steps)} {
-		c := Update{p, block}.on(baseline.Walk{N: baseline.Window, Root: 1}, baseline.Initial, baseline.OneHot, 1)
+		"trained": trained.Block.WithSteps(steps)} {
+		c := block.on(baseline.Walk{N: baseline.Window, Root: 1}, baseline.Initial, baseline.OneHot, 1)
 		got := testkit.Must(c.Run(problems, 40))(t)
 		for i := range want {
 			for k, pi := range want[i].Policies {
@@ -161,7 +161,7 @@ func TestHarnessShapeAndController(t *testing.T) {
 		}
 	}
 	wrong := testkit.Must(mdp.Random.Draw(5, 4, 3, 1))(t)
-	c := Update{p, trained.Block}.on(baseline.Walk{N: 1, Root: 1}, baseline.Initial, baseline.OneHot, 1)
+	c := trained.Block.on(baseline.Walk{N: 1, Root: 1}, baseline.Initial, baseline.OneHot, 1)
 	if _, err := c.Run(wrong, 1); err == nil {
 		t.Error("a problem of another shape passed")
 	}
@@ -264,7 +264,7 @@ func TestExpectedUpdate(t *testing.T) {
 	prompt := NewActorCriticPrompt(8, 3)
 	problems := testkit.Must(mdp.Random.Draw(1, 8, 3, 1))(t)
 	p := problems[0]
-	b := Update{prompt, prompt.Analytic(p.MDP.Gamma, baseline.StepSizes{Alpha: 3, Beta: .5})}
+	b := prompt.Analytic(p.MDP.Gamma, baseline.StepSizes{Alpha: 3, Beta: .5})
 	trajectories := testkit.Must(expected{b, baseline.Initial}.Run(problems, 1))(t)
 	q := testkit.Must(p.MDP.PolicyValue(p.Pi0))(t)
 	want := mat.NewDense(8, 3, nil)

@@ -88,21 +88,20 @@ func (d *Deployment) StepSizes() baseline.StepSizes { return d.LiangLai.Steps }
 // Controller implements method.Deployment.
 func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
 	l := d.LiangLai
-	u, err := l.Training.update(m, l.Steps)
+	block, err := l.Training.block(m, l.Steps)
 	if err != nil {
 		return nil, err
 	}
-	return u.on(baseline.Walk{N: baseline.Window, Root: l.Root}, l.Start, l.Features, l.Root), nil
+	return block.on(baseline.Walk{N: baseline.Window, Root: l.Root}, l.Start, l.Features, l.Root), nil
 }
 
-// update returns the trained block with step sizes.
-func (t Config) update(m *method.Models, steps baseline.StepSizes) (u Update, err error) {
+// block returns the trained block with step sizes.
+func (t Config) block(m *method.Models, steps baseline.StepSizes) (*Block, error) {
 	trained, err := t.load(m)
 	if err != nil {
-		return u, err
+		return nil, err
 	}
-	prompt := NewActorCriticPrompt(t.States, t.Actions)
-	return Update{prompt, prompt.WithSteps(trained.Block, steps)}, nil
+	return trained.Block.WithSteps(steps), nil
 }
 
 // load reads the trained block.

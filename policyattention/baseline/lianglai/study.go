@@ -108,7 +108,7 @@ func (t Config) updateError(block *Block, windows int) (float64, error) {
 	b.draw(rng, problems, t.Gamma, 1)
 	relative := make([]float64, windows)
 	for i := range relative {
-		dTheta, dW := b.increment(block, i)
+		dTheta, dW := block.increment(b.learner(i), b.windows[i], nil, b.pi[i])
 		target := b.target.RawRowView(i)
 		distance := math.Hypot(floats.Distance(dTheta, target[:len(dTheta)], 2),
 			floats.Distance(dW, target[len(dTheta):], 2))
@@ -128,37 +128,31 @@ func (t Config) closeLoop(
 	if err != nil {
 		return nil, nil, err
 	}
-	prompt, walk := NewActorCriticPrompt(t.States, t.Actions), baseline.Walk{N: baseline.Window, Root: root}
-	u := Update{prompt, prompt.WithSteps(block, steps)}
-	learned, err = curve(u.on(walk, baseline.Initial, baseline.OneHot, root), problems, updates, every)
-	if err != nil {
-		return nil, nil, err
-	}
-	source := baseline.Teacher(steps, baseline.Initial, baseline.OneHot, root)
-	teacher, err = curve(source, problems, updates, every)
-	return learned, teacher, err
-}
-
-// curve runs a controller and takes its curve.
-func curve(c control.Controller, problems []mdp.Problem, updates, every int) (curve []float64, err error) {
-	trajectories, err := c.Run(problems, updates/every*every)
-	if err != nil {
-		return nil, err
-	}
-	for k := 0; k <= updates; k += every {
-		mean := 0.0
-		for i, problem := range problems {
-			pi := trajectories[i].Policies[k]
-			q, err := problem.MDP.PolicyValue(pi)
-			if err != nil {
-				return nil, err
-			}
-			v := floats.Dot(pi.RawMatrix().Data, q.RawMatrix().Data) / float64(problem.MDP.States())
-			mean += v / float64(len(problems))
+	var curves [2][]float64
+	walk := baseline.Walk{N: baseline.Window, Root: root}
+	for i, c := range []control.Controller{
+		block.WithSteps(steps).on(walk, baseline.Initial, baseline.OneHot, root),
+		baseline.Teacher(steps, baseline.Initial, baseline.OneHot, root),
+	} {
+		trajectories, err := c.Run(problems, updates/every*every)
+		if err != nil {
+			return nil, nil, err
 		}
-		curve = append(curve, mean)
+		for k := 0; k <= updates; k += every {
+			mean := 0.0
+			for j, problem := range problems {
+				pi := trajectories[j].Policies[k]
+				q, err := problem.MDP.PolicyValue(pi)
+				if err != nil {
+					return nil, nil, err
+				}
+				v := floats.Dot(pi.RawMatrix().Data, q.RawMatrix().Data) / float64(problem.MDP.States())
+				mean += v / float64(len(problems))
+			}
+			curves[i] = append(curves[i], mean)
+		}
 	}
-	return curve, nil
+	return curves[0], curves[1], nil
 }
 
 // Tuning scores the teacher, which is the source of Algorithm Distillation too, on a grid of step sizes. Its problems

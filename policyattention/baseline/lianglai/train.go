@@ -19,7 +19,7 @@ import (
 )
 
 // Config is the recipe that trains a block to imitate the analytic
-// actor–critic block with α = β = 1; [ActorCriticPrompt.WithSteps] gives other
+// actor–critic block with α = β = 1; [Block.WithSteps] gives other
 // step sizes to what it learned.
 //
 // A training example is a window of transitions, drawn from one of the MDPs
@@ -141,8 +141,8 @@ func (t Config) attempt(ctx context.Context, prompt *ActorCriticPrompt, problems
 	progress func(step int, loss float64)) (*Trained, error) {
 	rng := seed.New(t.Seed, "lianglai", "init")
 	draw := func() *mat.Dense { return baseline.NormalMatrix(prompt.width, prompt.width, t.Scale, rng) }
-	block := &Block{P: draw(), V: draw()}
-	fit := newFit(prompt, block, t)
+	block := &Block{prompt, draw(), draw()}
+	fit := newFit(block, t)
 	batch := newBatch(prompt, t.Batch)
 	result := &Trained{Block: block}
 	for step := range t.Steps {
@@ -181,10 +181,10 @@ func drawProblems(root uint64, states, actions int, gamma float64, n int) ([]mdp
 // P's rows of context coordinates and columns of query coordinates, V's rows of
 // θ and w and columns of context coordinates. Everything else multiplies a zero
 // of the prompt or is not read, has no gradient, and keeps its initial value.
-func (p *ActorCriticPrompt) active(b *Block) (activeP, activeV *mat.Dense) {
-	context := p.theta.from
-	activeP = b.P.Slice(0, context, context, p.width).(*mat.Dense)
-	activeV = b.V.Slice(context, p.one.from, 0, context).(*mat.Dense)
+func (b *Block) active() (activeP, activeV *mat.Dense) {
+	context := b.Prompt.theta.from
+	activeP = b.P.Slice(0, context, context, b.Prompt.width).(*mat.Dense)
+	activeV = b.V.Slice(context, b.Prompt.one.from, 0, context).(*mat.Dense)
 	return activeP, activeV
 }
 
@@ -220,10 +220,7 @@ func (b *batch) draw(rng *rand.Rand, problems []mdp.Problem, gamma, scale float6
 			query[j] = scale * rng.NormFloat64()
 		}
 		query[len(query)-1] = 1
-		learner := baseline.ActorCritic{
-			Theta: mat.NewDense(b.prompt.States, b.prompt.Actions, query[:sa]),
-			W:     query[sa : len(query)-1],
-		}
+		learner := b.learner(i)
 		b.pi[i] = learner.Policy()
 		m := problems[rng.IntN(len(problems))].MDP
 		baseline.NewChain(m, rng).Walk(b.pi[i], window)
@@ -233,11 +230,11 @@ func (b *batch) draw(rng *rand.Rand, problems []mdp.Problem, gamma, scale float6
 	}
 }
 
-// increment returns what a block makes of window i.
-func (b *batch) increment(block *Block, i int) (dTheta, dW []float64) {
-	query := make([]float64, b.prompt.width)
-	copy(query[b.prompt.theta.from:], b.query.RawRowView(i))
-	return b.prompt.Increment(block.Attend(b.prompt.Context(b.windows[i], b.pi[i]), query))
+// learner returns the learner of window i, whose parameters are views.
+func (b *batch) learner(i int) *baseline.ActorCritic {
+	sa, query := b.prompt.theta.size, b.query.RawRowView(i)
+	theta := mat.NewDense(b.prompt.States, b.prompt.Actions, query[:sa])
+	return &baseline.ActorCritic{Theta: theta, W: query[sa : len(query)-1]}
 }
 
 // mix sets every row of out to C_i u_i, where u_i is a row of u and C_i =
@@ -282,9 +279,9 @@ type fit struct {
 	u, y, out, signs, g, h, gradP, gradV mat.Dense // reused in every step
 }
 
-func newFit(prompt *ActorCriticPrompt, b *Block, t Config) *fit {
+func newFit(b *Block, t Config) *fit {
 	f := &fit{rate: t.Rate, damping: t.Damping}
-	f.p, f.v = prompt.active(b)
+	f.p, f.v = b.active()
 	return f
 }
 
@@ -412,10 +409,11 @@ func read(path string) (t Config, trained *Trained, err error) {
 	if err != nil {
 		return t, nil, fmt.Errorf("lianglai: %s states no recipe: %w", path, err)
 	}
-	d, parts := NewActorCriticPrompt(t.States, t.Actions).width, [3][]float64{}
+	prompt, parts := NewActorCriticPrompt(t.States, t.Actions), [3][]float64{}
+	d := prompt.width
 	for i, name := range []string{"P", "V", "loss"} {
 		size := []int{d * d, d * d, t.Steps}[i]
-		parts[i], _, err = safetensors.Get[float64](f, name)
+		parts[i], err = safetensors.Get[float64](f, name)
 		norm := floats.Norm(parts[i], math.Inf(1))
 		if err == nil && (len(parts[i]) != size || math.IsInf(norm, 1) || floats.HasNaN(parts[i])) {
 			err = fmt.Errorf("%d numbers, want %d that are finite", len(parts[i]), size)
@@ -424,6 +422,6 @@ func read(path string) (t Config, trained *Trained, err error) {
 			return t, nil, fmt.Errorf("lianglai: tensor %q: %w (in %s)", name, err, path)
 		}
 	}
-	block := &Block{P: mat.NewDense(d, d, parts[0]), V: mat.NewDense(d, d, parts[1])}
+	block := &Block{prompt, mat.NewDense(d, d, parts[0]), mat.NewDense(d, d, parts[1])}
 	return t, &Trained{Block: block, Loss: parts[2]}, nil
 }

@@ -101,7 +101,7 @@ func (r *reader) Read(k int, alternatives bool, token func(life, j int) baseline
 	return p, nil
 }
 
-// rollouts are the lives of the network in training, as train.Rollouts. A rollout is a function of its number and of
+// rollouts are the lives of the network in training. A rollout is a function of its number and of
 // the weights.
 type rollouts struct {
 	Config
@@ -113,17 +113,14 @@ type rollouts struct {
 	logp, advantage, target, value []float32
 }
 
-// Data implements train.Batches.
-func (r *rollouts) Data() ([]*tensors.Tensor, error) { return nil, nil }
-
-// Collect implements train.Rollouts.
-func (r *rollouts) Collect(on compute.Backend, step int, params []float32) (err error) {
+// collect lives, see train.Batches.
+func (r *rollouts) collect(on compute.Backend, step int, params []float32) (err error) {
 	if r.exec == nil {
 		if r.exec, err = r.compile(on); err != nil {
 			return err
 		}
 	}
-	k := step / r.Every()
+	k := step / r.every()
 	root := seed.New(r.Seed, "s5rl", "problems", k).Uint64() // a digest: no evaluation root
 	problems, err := mdp.Random.Draw(root, r.States, r.Actions, r.Rows)
 	if err != nil {
@@ -165,9 +162,9 @@ func (r *rollouts) estimate(row int, next float32) {
 	}
 }
 
-// Batch implements train.Batches: the rows of a minibatch, with advantages normalized over them.
-func (r *rollouts) Batch(step int) ([]*tensors.Tensor, error) {
-	if step < r.at || step >= r.at+r.Every() || r.histories == nil {
+// batch returns the rows of a minibatch, with advantages normalized over them.
+func (r *rollouts) batch(step int) ([]*tensors.Tensor, error) {
+	if step < r.at || step >= r.at+r.every() || r.histories == nil {
 		return nil, fmt.Errorf("s5rl: no rollout for step %d", step+1)
 	}
 	length, rows := r.Life, r.Rows/r.Minibatches

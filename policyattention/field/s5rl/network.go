@@ -100,7 +100,7 @@ func (c Config) apply(params *Node, tokens []*Node, states number) (logits, valu
 }
 
 // Loss implements train.Trainable: PPO's on rows [B, T] that begin with new lives. The arrays of a batch are those of
-// rollouts.Batch.
+// rollouts.batch.
 func (c Config) Loss(params *Node, _, batch []*Node) *Node {
 	turned := make([]*Node, len(batch)) // [T, B]
 	for i, x := range batch {

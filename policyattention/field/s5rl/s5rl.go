@@ -73,8 +73,8 @@ func CPU(seed uint64, states int) Config {
 	}
 }
 
-// Every implements train.Rollouts: how many steps are made with a rollout.
-func (c Config) Every() int { return c.Epochs * c.Minibatches }
+// every is how many steps are made with a rollout.
+func (c Config) every() int { return c.Epochs * c.Minibatches }
 
 // Validate reports the first field that makes no sense.
 func (c Config) Validate() error {
@@ -92,9 +92,9 @@ func (c Config) Validate() error {
 	case min(c.Steps, c.Rows, c.Epochs, c.Minibatches) < 1 || c.Lives != 1 || c.Life < 2:
 		return bad("%d steps, %d rows of %d lives of %d steps, %d epochs of %d minibatches, want one life of two steps",
 			c.Steps, c.Rows, c.Lives, c.Life, c.Epochs, c.Minibatches)
-	case c.Steps%c.Every() != 0 || c.Rows%c.Minibatches != 0:
+	case c.Steps%c.every() != 0 || c.Rows%c.Minibatches != 0:
 		return bad("%d steps and %d rows, want multiples of the %d steps of a rollout and of its %d minibatches",
-			c.Steps, c.Rows, c.Every(), c.Minibatches)
+			c.Steps, c.Rows, c.every(), c.Minibatches)
 	case !(c.Gamma >= 0 && c.Gamma < 1 && c.Lambda >= 0 && c.Lambda <= 1):
 		return bad("γ = %v and λ = %v, want numbers in [0, 1), and in [0, 1]", c.Gamma, c.Lambda)
 	case slices.ContainsFunc(numbers, func(x float64) bool { return !(x >= 0 && x < 1e6) }):
@@ -157,7 +157,7 @@ func (c Config) Budget() int { return c.Steps }
 // Seconds implements method.Training.
 func (c Config) Seconds() float64 {
 	const perParameter = 4.5e-10 // and step of a life, forwards and back
-	steps := float64(c.Steps/c.Every()*c.Rows*c.Life) * (float64(c.Epochs) + .5)
+	steps := float64(c.Steps/c.every()*c.Rows*c.Life) * (float64(c.Epochs) + .5)
 	return perParameter * float64(len(c.Init())) * steps
 }
 
@@ -166,8 +166,9 @@ func (c Config) Job() (train.Job, error) {
 	if err := c.Validate(); err != nil {
 		return train.Job{}, err
 	}
+	r := &rollouts{Config: c}
 	return train.Job{
-		Config: train.JSON(c), Model: c, Batches: &rollouts{Config: c},
+		Config: train.JSON(c), Model: c, Batches: train.Batches{Arrays: r.batch, Collect: r.collect, Every: c.every()},
 		Examples: c.Rows / c.Minibatches, Tokens: c.Life,
 		Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps,
 	}, nil

@@ -55,7 +55,7 @@ func problems(t *testing.T, n int) []mdp.Problem {
 func collected(t *testing.T, c Config) (*rollouts, []float32) {
 	t.Helper()
 	r, params := &rollouts{Config: c}, strange(c)
-	testkit.Check(t, r.Collect(testkit.Backend(t), 0, params))
+	testkit.Check(t, r.collect(testkit.Backend(t), 0, params))
 	return r, params
 }
 
@@ -119,7 +119,7 @@ func TestCollectedIsWhatWasSeen(t *testing.T) {
 	root := seed.New(c.Seed, "s5rl", "problems", 0).Uint64()
 	ps := testkit.Must(mdp.Random.Draw(root, c.States, c.Actions, c.Rows))(t)
 	again := &rollouts{Config: c}
-	testkit.Check(t, again.Collect(testkit.Backend(t), 0, params))
+	testkit.Check(t, again.collect(testkit.Backend(t), 0, params))
 	for row := range c.Rows {
 		logits, values := written(t, c, params, r.histories[row])
 		h := r.histories[row]
@@ -185,7 +185,7 @@ func TestLossIsPPOs(t *testing.T) {
 	for i := range params {
 		params[i] *= 1.05
 	}
-	batch := testkit.Must(r.Batch(1))(t)
+	batch := testkit.Must(r.batch(1))(t)
 	in := []any{params}
 	for _, x := range batch {
 		in = append(in, x)

@@ -22,13 +22,12 @@ type Optimizer struct {
 	network *Network[float32] // of the parameters, or nil
 }
 
-// NewOptimizer returns an optimizer that goes on from copies of parameters and moments.
-func NewOptimizer(o transformer.AdamW, clip float64, params, m, v, average []float32) *Optimizer {
-	k := portable[float32]()
+// NewOptimizer returns an optimizer before its first step, of a copy of the parameters.
+func NewOptimizer(o transformer.AdamW, clip float64, params []float32) *Optimizer {
+	k, zeros := portable[float32](), func() []float32 { return make([]float32, len(params)) }
 	vectors(k, path)
 	return &Optimizer{
-		AdamW: o, Clip: clip, Params: slices.Clone(params), M: slices.Clone(m), V: slices.Clone(v),
-		Average: slices.Clone(average), kernels: k,
+		AdamW: o, Clip: clip, Params: slices.Clone(params), M: zeros(), V: zeros(), Average: zeros(), kernels: k,
 	}
 }
 

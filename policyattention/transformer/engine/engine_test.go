@@ -147,8 +147,7 @@ func TestOptimizer(t *testing.T) {
 		const size, clip = 1003, 20.
 		rng := rand.New(rand.NewPCG(5, 6))
 		opt := transformer.AdamW{LearningRate: .01, WeightDecay: .1, Beta1: .9, Beta2: .99, Epsilon: 1e-8, Cosine: 200}
-		zeros := make([]float32, size)
-		o := NewOptimizer(opt, clip, testkit.Normal[float32](rng, size), zeros, zeros, zeros)
+		o := NewOptimizer(opt, clip, testkit.Normal[float32](rng, size))
 		state := [][]float64{to[float64](o.Params), make([]float64, size), make([]float64, size)}
 		average := make([]float64, size)
 		for step := 1; step <= 3; step++ {
