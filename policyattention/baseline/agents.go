@@ -25,60 +25,48 @@ type Told struct {
 // policy and the one that the next round's walk follows, both [S, A].
 type Agent func(window []Transition) (policy, behaviour *mat.Dense, err error)
 
-// Source hands out the transitions of a round. Two controllers with equal sources get
-// the same random numbers; with a generative source they get the same transitions.
-type Source interface {
-	// Open returns the stream of problem i. Its argument is the round's policy, which a
-	// generative stream ignores.
-	Open(i int, m *mdp.MDP) func(round int, behaviour *mat.Dense) []Transition
-}
+// Source returns what hands out the transitions of a round of problem i, given the round's policy. Two controllers with
+// equal sources get the same random numbers; with a generative source they get the same transitions.
+type Source func(i int, m *mdp.MDP) func(round int, behaviour *mat.Dense) []Transition
 
-// Generative draws N transitions a round from pairs of its choice: as many from every
-// state and action, in their order, and where N is no multiple of S·A, one more from
-// some, which are others each round until all have had their turn.
-type Generative struct {
-	N    int
-	Root uint64 // of the streams, one for each problem's index and round
-}
-
-// Open implements Source. Where N is m·S·A, the transitions are those that a learned
-// critic with m samples and the same root draws itself.
-func (g Generative) Open(i int, m *mdp.MDP) func(int, *mat.Dense) []Transition {
-	states, actions := m.States(), m.Actions()
-	pairs := states * actions
-	each, more := g.N/pairs, g.N%pairs
-	return func(round int, _ *mat.Dense) []Transition {
-		rng := seed.New(g.Root, "critic", i, round)
-		window := make([]Transition, 0, g.N)
-		for pair := range pairs {
-			n := each
-			if (pair-round*more%pairs+pairs)%pairs < more {
-				n++
+// Generative draws n transitions a round from pairs of its choice, whatever the policy: as many from every
+// state and action, in their order, and where n is no multiple of S·A, one more from
+// some, which are others each round until all have had their turn. Each problem's index and round has a stream of its
+// own below root. Where n is m·S·A, the transitions are those that a learned critic with m samples and the same root
+// draws itself.
+func Generative(n int, root uint64) Source {
+	return func(i int, m *mdp.MDP) func(int, *mat.Dense) []Transition {
+		pairs := m.States() * m.Actions()
+		each, more := n/pairs, n%pairs
+		return func(round int, _ *mat.Dense) []Transition {
+			rng := seed.New(root, "critic", i, round)
+			window := make([]Transition, 0, n)
+			for pair := range pairs {
+				k := each
+				if (pair-round*more%pairs+pairs)%pairs < more {
+					k++
+				}
+				for range k {
+					t := Transition{State: pair / m.Actions(), Action: pair % m.Actions()}
+					t.Reward, t.Next = m.Transition(rng, t.State, t.Action)
+					window = append(window, t)
+				}
 			}
-			for range n {
-				t := Transition{State: pair / actions, Action: pair % actions}
-				t.Reward, t.Next = m.Transition(rng, t.State, t.Action)
-				window = append(window, t)
-			}
+			return window
 		}
-		return window
 	}
 }
 
-// Walk draws N transitions a round by walking under the agent's policy from where the
-// round before ended, without resets.
-type Walk struct {
-	N    int
-	Root uint64 // of the streams, one for each problem's index
-}
-
-// Open implements Source. It begins in a state drawn uniformly.
-func (w Walk) Open(i int, m *mdp.MDP) func(int, *mat.Dense) []Transition {
-	chain := NewChain(m, seed.New(w.Root, "baseline", "chain", i))
-	return func(_ int, behaviour *mat.Dense) []Transition {
-		window := make([]Transition, w.N)
-		chain.Walk(behaviour, window)
-		return window
+// Walk draws n transitions a round by walking under the agent's policy from where the round before ended, without
+// resets, at first from a state drawn uniformly. Each problem's index has a stream of its own below root.
+func Walk(n int, root uint64) Source {
+	return func(i int, m *mdp.MDP) func(int, *mat.Dense) []Transition {
+		chain := NewChain(m, seed.New(root, "baseline", "chain", i))
+		return func(_ int, behaviour *mat.Dense) []Transition {
+			window := make([]Transition, n)
+			chain.Walk(behaviour, window)
+			return window
+		}
 	}
 }
 
@@ -110,7 +98,7 @@ func (c Agents) run(p mdp.Problem, i, rounds int) (t control.Trajectory, err err
 	if err != nil {
 		return t, fmt.Errorf("baseline: problem %d: %w", i, err)
 	}
-	source := c.Source.Open(i, p.MDP)
+	source := c.Source(i, p.MDP)
 	t.Policies = []*mat.Dense{p.Pi0}
 	for round := range rounds {
 		if pi, behaviour, err = agent(source(round, behaviour)); err == nil {

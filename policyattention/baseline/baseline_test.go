@@ -242,13 +242,13 @@ func TestAgentsFindTheBest(t *testing.T) {
 		agent  func(Told) Agent
 		rounds int
 	}{
-		{"certainty equivalence", Generative{12, 1}, certain, 1},
-		{"certainty equivalence on a walk", Walk{20, 1}, certain, 20},
-		{"Q-learning", Generative{12, 1}, func(t Told) Agent { return QLearning(t, 1, 0) }, 300},
-		{"Q-learning on a walk", Walk{20, 1}, func(t Told) Agent { return QLearning(t, 1, 1) }, 300},
-		{"SARSA", Generative{12, 1}, func(t Told) Agent { return Sarsa(t, .5, 0) }, 300},
-		{"posterior sampling", Generative{1200, 1}, PosteriorSampling, 3},
-		{"posterior sampling on a walk", Walk{200, 1}, PosteriorSampling, 40},
+		{"certainty equivalence", Generative(12, 1), certain, 1},
+		{"certainty equivalence on a walk", Walk(20, 1), certain, 20},
+		{"Q-learning", Generative(12, 1), func(t Told) Agent { return QLearning(t, 1, 0) }, 300},
+		{"Q-learning on a walk", Walk(20, 1), func(t Told) Agent { return QLearning(t, 1, 1) }, 300},
+		{"SARSA", Generative(12, 1), func(t Told) Agent { return Sarsa(t, .5, 0) }, 300},
+		{"posterior sampling", Generative(1200, 1), PosteriorSampling, 3},
+		{"posterior sampling on a walk", Walk(200, 1), PosteriorSampling, 40},
 	} {
 		c := Agents{Source: x.source, New: func(t Told) (Agent, error) { return x.agent(t), nil }, Root: 2}
 		pi := last(t, c, []mdp.Problem{p}, x.rounds)
@@ -263,17 +263,17 @@ func TestRefused(t *testing.T) {
 	problems := problems(t, 4, 3, 1)
 	for name, c := range map[string]control.Controller{
 		"ε of 2": Agents{
-			Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return CertaintyEquivalence(t, 2), nil },
+			Source: Walk(20, 1), New: func(t Told) (Agent, error) { return CertaintyEquivalence(t, 2), nil },
 		},
 		"ε of −1": Agents{
-			Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, .1, -1), nil },
+			Source: Walk(20, 1), New: func(t Told) (Agent, error) { return QLearning(t, .1, -1), nil },
 		},
-		"η of −1": Improved(&Sampled{Source: Walk{20, 1}, New: All}, control.RuleActor(pmd.PMD), -1),
-		"diverging": Improved(&Sampled{Source: Walk{20, 1}, New: func(t Told) Estimator { return TD(t, 1e200) }},
+		"η of −1": Improved(Sampled(Walk(20, 1), 0, All), control.RuleActor(pmd.PMD), -1),
+		"diverging": Improved(Sampled(Walk(20, 1), 0, func(t Told) Estimator { return TD(t, 1e200) }),
 			control.RuleActor(pmd.PMD), 1),
 		"diverging critic": Teacher(StepSizes{Alpha: 1, Beta: 1e200}, Initial, OneHot, 0),
 		"Q diverges": Agents{
-			Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, 1e200, 1), nil },
+			Source: Walk(20, 1), New: func(t Told) (Agent, error) { return QLearning(t, 1e200, 1), nil },
 		},
 	} {
 		if _, err := c.Run(problems, 40); err == nil {
@@ -284,13 +284,13 @@ func TestRefused(t *testing.T) {
 		t.Error("actor–critic began with a zero")
 	}
 	late := []control.Context{{MDP: problems[0].MDP, Pi: problems[0].Pi0, Q: mat.NewDense(4, 3, nil), Round: 1}}
-	if _, err := (&Sampled{Source: Walk{20, 1}, New: All}).Evaluate(late); err == nil {
+	if _, err := Sampled(Walk(20, 1), 0, All).Evaluate(late); err == nil {
 		t.Error("a critic began at round 1")
 	}
 	// A stream is a function of problem and round, and takes all pairs in turn: 150 are 12 or 13 of each of 12.
 	n := map[[2]int]int{}
 	for round := range 5 {
-		for _, x := range (Generative{30, 3}).Open(0, problems[0].MDP)(round, nil) {
+		for _, x := range Generative(30, 3)(0, problems[0].MDP)(round, nil) {
 			n[[2]int{x.State, x.Action}]++
 		}
 	}
@@ -300,7 +300,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	m := problems[0].MDP
-	a, b := Generative{20, 3}.Open(1, m)(4, nil), Generative{20, 3}.Open(1, m)(4, nil)
+	a, b := Generative(20, 3)(1, m)(4, nil), Generative(20, 3)(1, m)(4, nil)
 	if fmt.Sprint(a) != fmt.Sprint(b) || len(a) != 20 {
 		t.Error("a generative stream is not a function of problem and round")
 	}

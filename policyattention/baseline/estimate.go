@@ -16,34 +16,24 @@ import (
 // neither pi nor q.
 type Estimator func(pi, q *mat.Dense, window []Transition) *mat.Dense
 
-// Sampled is the critic that forms Q_{k+1} from a round's transitions alone.
-type Sampled struct {
-	Source Source
-	New    func(Told) Estimator
-	Root   uint64 // of the estimators' own draws
-
-	problems map[int]func(round int, pi, q *mat.Dense) *mat.Dense // from round 0
-}
-
-// Evaluate implements control.Critic.
-func (c *Sampled) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
-	if c.problems == nil {
-		c.problems = map[int]func(int, *mat.Dense, *mat.Dense) *mat.Dense{}
-	}
+// Sampled is the critic that forms Q_{k+1} from a round's transitions alone. A problem has an estimator of its own from
+// its round 0, which draws below root.
+func Sampled(source Source, root uint64, estimator func(Told) Estimator) control.Critic {
+	problems := map[int]func(round int, pi, q *mat.Dense) *mat.Dense{}
 	return control.CriticFunc(func(x control.Context) (*mat.Dense, error) {
 		if x.Round == 0 {
-			draw := c.Source.Open(x.Problem, x.MDP)
-			estimate := c.New(told(mdp.Problem{MDP: x.MDP, Pi0: x.Pi}, c.Root, x.Problem))
-			c.problems[x.Problem] = func(round int, pi, q *mat.Dense) *mat.Dense {
+			draw := source(x.Problem, x.MDP)
+			estimate := estimator(told(mdp.Problem{MDP: x.MDP, Pi0: x.Pi}, root, x.Problem))
+			problems[x.Problem] = func(round int, pi, q *mat.Dense) *mat.Dense {
 				return estimate(pi, q, draw(round, pi))
 			}
 		}
-		next, ok := c.problems[x.Problem]
+		next, ok := problems[x.Problem]
 		if !ok {
 			return nil, fmt.Errorf("baseline: problem %d begins at round %d, want 0", x.Problem, x.Round)
 		}
 		return next(x.Round, x.Pi, x.Q), nil
-	}).Evaluate(batch)
+	})
 }
 
 // Improved is the loop of a critic that learns from transitions, and an actor: each round the critic

@@ -41,7 +41,7 @@ func Stepping(t Told, start Start, features Features, root uint64, increment Inc
 // Teacher is the controller that runs actor–critic itself: the teacher of Liang–Lai and, tabular, the source of
 // Algorithm Distillation. Each round draws [Window] transitions. These and the features come from streams below root.
 func Teacher(steps StepSizes, start Start, features Features, root uint64) Agents {
-	return Agents{Source: Walk{N: Window, Root: root}, New: func(t Told) (Agent, error) {
+	return Agents{Source: Walk(Window, root), New: func(t Told) (Agent, error) {
 		increment := func(l *ActorCritic, window []Transition, pi *mat.Dense) (dTheta, dW []float64) {
 			return l.Increment(window, pi, t.Gamma, steps)
 		}

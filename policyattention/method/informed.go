@@ -50,9 +50,9 @@ type Case struct {
 // Source returns the condition's source of transitions.
 func (c Case) Source() baseline.Source {
 	if c.Information == ByGenerative {
-		return baseline.Generative{N: c.N, Root: c.Root}
+		return baseline.Generative(c.N, c.Root)
 	}
-	return baseline.Walk{N: c.N, Root: c.Root}
+	return baseline.Walk(c.N, c.Root)
 }
 
 // StartOf returns the policy that a method starts from, by one of its values: 0 is the

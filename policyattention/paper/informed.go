@@ -113,9 +113,9 @@ func exactly(actor source) maker {
 func on(estimate estimator, actor source) maker {
 	return func(c method.Case) (control.Controller, error) {
 		a, err := actor(c)
-		critic := &baseline.Sampled{Source: c.Source(), Root: c.Root, New: func(t baseline.Told) baseline.Estimator {
+		critic := baseline.Sampled(c.Source(), c.Root, func(t baseline.Told) baseline.Estimator {
 			return estimate(t, c.Values[2:])
-		}}
+		})
 		return begun{baseline.Improved(critic, a, c.Values[0]), method.StartOf(c.Values[1])}, err
 	}
 }
@@ -167,10 +167,10 @@ func byDecoder(c method.Case) (control.Controller, error) {
 	if c.Information == method.ByModel {
 		return begun{d.Controller(eta, decoder.Weighted()), start}, nil
 	}
-	generative := baseline.Generative{N: c.N, Root: c.Root}
+	generative := baseline.Generative(c.N, c.Root)
 	drawn := func(env *mdp.MDP, pi *mat.Dense, _, problem, round int) (all []decoder.Packet) {
 		rng := seed.New(c.Root, "packets", problem, round)
-		for _, t := range generative.Open(problem, env)(round, pi) {
+		for _, t := range generative(problem, env)(round, pi) {
 			next := mdp.Sample(rng, pi.RawRowView(t.Next))
 			all = append(all, decoder.Packet{State: t.State, Action: t.Action, Reward: t.Reward, NextState: t.Next,
 				NextAction: next})

@@ -47,12 +47,12 @@ func TestSum(t *testing.T) {
 	}
 	before := sha256.Sum256(whole)
 	for _, n := range []int{0, 1, 2, 3, 54, 55, 56, 57, 63, 64, 65, 118, 119, 120, 127, 128, 129, 1000, 99_999} {
-		if got, want := sum(whole[:n]), sha256.Sum256(whole[:n]); got != want {
+		if got, want := Sum256(whole[:n]), sha256.Sum256(whole[:n]); got != want {
 			t.Errorf("%d bytes: %x, want %x", n, got, want)
 		}
 	}
 	for n := range 300 {
-		if got, want := sum(whole[n:2*n]), sha256.Sum256(whole[n:2*n]); got != want {
+		if got, want := Sum256(whole[n:2*n]), sha256.Sum256(whole[n:2*n]); got != want {
 			t.Errorf("%d bytes: %x, want %x", n, got, want)
 		}
 	}

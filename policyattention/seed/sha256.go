@@ -5,8 +5,10 @@ import (
 	"math/bits"
 )
 
-// sum returns the SHA-256 digest (FIPS 180-4).
-func sum(message []byte) [32]byte {
+// Sum256 returns the SHA-256 digest (FIPS 180-4) of a message. In the page's program crypto/sha256 would bring the
+// self-tests of all of Go's cryptography and, by the interfaces that they call, the encodings of matrices: a fifteenth
+// of what is transferred.
+func Sum256(message []byte) [32]byte {
 	h := [8]uint32{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}
 	length := uint64(len(message)) * 8
 	padded := append(message[:len(message):len(message)], 0x80)

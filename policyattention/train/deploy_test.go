@@ -238,7 +238,7 @@ func TestCriticDrawsTheSourcesTransitions(t *testing.T) {
 	m := problems[0].MDP
 	c := Config{Actions: 3, Samples: 4}
 	drawn := c.sample(seed.New(21, "critic", 2, 7), m, problems[0].Pi0, m.R)
-	window := baseline.Generative{N: 60, Root: 21}.Open(2, m)(7, nil)
+	window := baseline.Generative(60, 21)(2, m)(7, nil)
 	for i, x := range window {
 		pair := i / 4
 		if x.State != pair/3 || x.Action != pair%3 || x.Next != drawn.successors[i] || x.Reward != drawn.rewards[pair] {

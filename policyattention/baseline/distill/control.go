@@ -22,8 +22,8 @@ func open(m *method.Models, d *method.InContext[Config]) (func(lives int) baseli
 type reader struct {
 	Config
 	network *engine.Network[float32]
-	room    int                      // tokens of the context that are used
-	caches  []*engine.Cache[float32] // of what each life has shown, as many tokens of each
+	room    int                    // tokens of the context that are used
+	cache   *engine.Cache[float32] // of what each life has shown
 }
 
 // newReader returns one that has read nothing. Its context has room for one round where it is cleared before each.
@@ -32,41 +32,34 @@ func newReader(c Config, network *engine.Network[float32], lives int, cleared bo
 	if cleared {
 		r.room = c.ShortContext().Context
 	}
-	for range lives {
-		r.caches = append(r.caches, network.NewCache(r.room))
-	}
+	r.cache = network.NewCache(lives, r.room)
 	return r
 }
 
-// length is how many tokens the caches hold.
-func (r *reader) length() int { return r.caches[0].Length }
-
-// Begin implements baseline.Reader. Where the context has no room for a round and the query after it, the caches are
+// Begin implements baseline.Reader. Where the context has no room for a round and the query after it, the cache is
 // emptied, and positions count from the first token that is read again.
 func (r *reader) Begin() (again int) {
-	if r.length()+baseline.Window+1 <= r.room {
+	if r.cache.Length+baseline.Window+1 <= r.room {
 		return 0
 	}
-	for _, cache := range r.caches {
-		cache.Length = 0
-	}
+	r.cache.Length = 0
 	return r.room - baseline.Window - 1
 }
 
 // Read implements baseline.Reader.
 func (r *reader) Read(k int, alternatives bool, token func(life, j int) baseline.Token) ([]*mat.Dense, error) {
-	n, features := len(r.caches), r.Network().Features
+	n, features := r.cache.Sequences, r.Network().Features
 	tokens := make([]float32, n*k*features)
 	for i := range n {
 		for j := range k {
-			position := r.length() + j
-			if alternatives {
-				position = r.length()
+			position := r.cache.Length
+			if !alternatives {
+				position += j
 			}
 			r.token(tokens[(i*k+j)*features:][:features], token(i, j), position)
 		}
 	}
-	logits, err := r.network.Extend(r.caches, k, tokens, alternatives)
+	logits, err := r.network.Extend(r.cache, k, tokens, alternatives)
 	if err != nil {
 		return nil, fmt.Errorf("distill: %w", err)
 	}

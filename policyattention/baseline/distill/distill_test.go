@@ -154,8 +154,8 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 			testkit.Check(t, a.Act(nil))
 		}
 		// The context is what the cache holds, and the pending token.
-		if want := min(20*(round+1), 34+20); r.length() != want {
-			t.Fatalf("after round %d the cache holds %d tokens, want %d", round, r.length(), want)
+		if want := min(20*(round+1), 34+20); r.cache.Length != want {
+			t.Fatalf("after round %d the cache holds %d tokens, want %d", round, r.cache.Length, want)
 		}
 		policies := testkit.Must(a.Policies(4))(t)
 		again := testkit.Must(a.Policies(4))(t)
@@ -166,17 +166,15 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 			for s := range ps[i].MDP.States() {
 				h := slices.Clone(a.Histories[i])
 				h[len(h)-1].State = int32(s)
-				near(t, "query", policies[i].RawRowView(s), full(t, c, params, h, r.length()+1))
+				near(t, "query", policies[i].RawRowView(s), full(t, c, params, h, r.cache.Length+1))
 			}
 		}
-		before := r.length()
+		before := r.cache.Length
 		rows := testkit.Must(a.Take(1))(t)
 		for i := range ps {
 			near(t, "next action", rows[i].RawRowView(0), policies[i].RawRowView(chains[i].State))
 		}
-		for _, cache := range r.caches {
-			cache.Length = before // as if it had not been asked
-		}
+		r.cache.Length = before // as if it had not been asked
 		a.Pending--
 	}
 }

@@ -46,9 +46,8 @@ func (b *Block) increment(
 // Features are of the learner that the policy is returned from, and are drawn below root. The block is the same for
 // all: its increments are linear in V, so features amount to a fixed matrix after it.
 func (b *Block) on(
-	source baseline.Source, start baseline.Start, features baseline.Features, root uint64,
+	source baseline.Source, generative bool, start baseline.Start, features baseline.Features, root uint64,
 ) control.Controller {
-	_, generative := source.(baseline.Generative)
 	return baseline.Agents{Source: source, New: func(t baseline.Told) (baseline.Agent, error) {
 		if t.States != b.Prompt.States || t.Actions != b.Prompt.Actions {
 			return nil, fmt.Errorf("lianglai: S=%d, A=%d, the block is for S=%d, A=%d",
@@ -88,7 +87,7 @@ func controllerOf(c method.Case) (control.Controller, error) {
 	if c.Information == method.ByModel {
 		return expected{block, start}, nil
 	}
-	return block.on(c.Source(), start, baseline.OneHot, c.Root), nil
+	return block.on(c.Source(), c.Information == method.ByGenerative, start, baseline.OneHot, c.Root), nil
 }
 
 // expected is the block with the expected update in place of its window: every pair and

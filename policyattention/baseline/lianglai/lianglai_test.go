@@ -149,7 +149,7 @@ func TestHarnessShapeAndController(t *testing.T) {
 	want := testkit.Must(baseline.Teacher(steps, baseline.Initial, baseline.OneHot, 1).Run(problems, 40))(t)
 	for name, block := range map[string]*Block{"analytic": p.Analytic(mdp.Discount, steps),
 		"trained": trained.Block.WithSteps(steps)} {
-		c := block.on(baseline.Walk{N: baseline.Window, Root: 1}, baseline.Initial, baseline.OneHot, 1)
+		c := block.on(baseline.Walk(baseline.Window, 1), false, baseline.Initial, baseline.OneHot, 1)
 		got := testkit.Must(c.Run(problems, 40))(t)
 		for i := range want {
 			for k, pi := range want[i].Policies {
@@ -161,7 +161,7 @@ func TestHarnessShapeAndController(t *testing.T) {
 		}
 	}
 	wrong := testkit.Must(mdp.Random.Draw(5, 4, 3, 1))(t)
-	c := trained.Block.on(baseline.Walk{N: 1, Root: 1}, baseline.Initial, baseline.OneHot, 1)
+	c := trained.Block.on(baseline.Walk(1, 1), false, baseline.Initial, baseline.OneHot, 1)
 	if _, err := c.Run(wrong, 1); err == nil {
 		t.Error("a problem of another shape passed")
 	}

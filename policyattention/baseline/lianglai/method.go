@@ -92,7 +92,7 @@ func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.
 	if err != nil {
 		return nil, err
 	}
-	return block.on(baseline.Walk{N: baseline.Window, Root: l.Root}, l.Start, l.Features, l.Root), nil
+	return block.on(baseline.Walk(baseline.Window, l.Root), false, l.Start, l.Features, l.Root), nil
 }
 
 // block returns the trained block with step sizes.

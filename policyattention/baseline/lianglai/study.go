@@ -129,9 +129,9 @@ func (t Config) closeLoop(
 		return nil, nil, err
 	}
 	var curves [2][]float64
-	walk := baseline.Walk{N: baseline.Window, Root: root}
+	walk := baseline.Walk(baseline.Window, root)
 	for i, c := range []control.Controller{
-		block.WithSteps(steps).on(walk, baseline.Initial, baseline.OneHot, root),
+		block.WithSteps(steps).on(walk, false, baseline.Initial, baseline.OneHot, root),
 		baseline.Teacher(steps, baseline.Initial, baseline.OneHot, root),
 	} {
 		trajectories, err := c.Run(problems, updates/every*every)

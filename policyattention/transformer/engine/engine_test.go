@@ -190,10 +190,7 @@ func TestExtend(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		n := testkit.Must(New[float32](c, x.params))(t)
 		want := testkit.Must(n.Forward(x.Pass, x.tokens))(t)
-		var held []*Cache[float32]
-		for range b {
-			held = append(held, n.NewCache(length))
-		}
+		held := n.NewCache(b, length)
 		// part is tokens or outputs from a place on, with so many entries each.
 		part := func(all []float32, from, k, width int) (some []float32) {
 			for i := range b {
@@ -223,9 +220,8 @@ func TestExtend(t *testing.T) {
 			testkit.Near(t, what, got, part(want, from, k, c.Outputs), 1e-5, 1e-3)
 			testkit.Near(t, what+", the first as an alternative", alone[:c.Outputs], got[:c.Outputs], 1e-5, 1e-3)
 		}
-		for what, of := range map[string][]*Cache[float32]{"a full cache": held,
-			"caches of two lengths": {n.NewCache(9), held[0]}, "none": nil} {
-			if _, err := n.Extend(of, 1, make([]float32, len(of)*c.Features), false); err == nil {
+		for what, of := range map[string]*Cache[float32]{"a full cache": held, "one of nothing": n.NewCache(0, 9)} {
+			if _, err := n.Extend(of, 1, make([]float32, of.Sequences*c.Features), false); err == nil {
 				t.Errorf("%s extends", what)
 			}
 		}

@@ -29,7 +29,7 @@ type layer[F Float] struct {
 type pass[F Float] struct {
 	*Network[F]
 	Pass
-	before caches[F] // what comes before the tokens
+	before cached[F] // what comes before the tokens
 
 	// What is kept for the way back.
 	tokens    matrix[F]
@@ -225,19 +225,23 @@ func (s *pass[F]) do(tokens []F, back bool, watch func(h matrix[F]), f func()) {
 // Forward takes tokens [B, T, Features] through the network, to outputs [B, K, Outputs]. It
 // returns an error for another number of tokens.
 func (n *Network[F]) Forward(p Pass, tokens []F) ([]F, error) {
-	c := n.Config
-	outputs := make([]F, max(0, p.B*p.K*c.Outputs))
-	if err := n.check(p, len(tokens), len(outputs)); err != nil {
+	if err := n.check(p, len(tokens), p.B*p.K*n.Config.Outputs); err != nil {
 		return nil, err
 	}
 	p, err := n.parted(p)
 	if err != nil {
 		return nil, err
 	}
-	size := max(1, BlockTokens/p.T)
+	return n.blocks(p, max(1, BlockTokens/p.T), tokens, cached[F]{})
+}
+
+// blocks makes a pass over tokens [B, T, Features], so many sequences at a time, to outputs [B, K, Outputs].
+func (n *Network[F]) blocks(p Pass, size int, tokens []F, before cached[F]) ([]F, error) {
+	c, outputs := n.Config, make([]F, p.B*p.K*n.Config.Outputs)
 	return outputs, numeric.Parallel((p.B+size-1)/size, func(i int) error {
 		first := i * size
-		s := &pass[F]{Network: n, Pass: Pass{min(size, p.B-first), p.T, p.K}}
+		s := &pass[F]{Network: n, Pass: Pass{min(size, p.B-first), p.T, p.K}, before: before}
+		s.before.first = first
 		s.do(tokens[first*p.T*c.Features:], false, nil, func() {
 			copyRows(matrix[F]{outputs[first*p.K*c.Outputs:], c.Outputs}, s.out, s.B*p.K, c.Outputs)
 		})
