@@ -23,12 +23,12 @@ func Stepping(t Told, start Start, features Features, root uint64, increment Inc
 	if err != nil {
 		return nil, err
 	}
-	kernel, err := features.kernel(t.States, t.Actions, seed.New(root, "baseline", "features", t.Problem))
+	carry, err := features.carry(t.States, t.Actions, seed.New(root, "baseline", "features", t.Problem))
 	pi := l.Policy()
 	return func(window []Transition) (*mat.Dense, *mat.Dense, error) {
 		if len(window) > 0 {
 			dTheta, dW := increment(l, window, pi)
-			kernel.carry(dTheta, dW)
+			carry(dTheta, dW)
 			if err := l.Step(dTheta, dW); err != nil {
 				return nil, nil, err
 			}
@@ -58,46 +58,31 @@ const (
 	Dense  Features = "dense" // numbers uniform on [0, 1), S·A of them for each pair and S for each state
 )
 
-// kernel carries a tabular increment over to other features. With the rows of X
-// as features, a gradient g with respect to the logits Xθ makes an increment
+// carry draws features for S states and A actions, and returns what carries tabular increments of θ [S·A] and w [S]
+// over to them. With the rows of X as features, a gradient g with respect to the logits Xθ makes an increment
 // Xᵀg of θ, and so X Xᵀg of the logits; likewise F Fᵀ for the values. Learners
-// are kept as logits and values, so that they need nothing else. Tabular ones
-// have none.
-type kernel struct{ pairs, states *mat.Dense } // X Xᵀ [SA, SA], F Fᵀ [S, S]
-
-// kernel draws features for S states and A actions.
-func (f Features) kernel(states, actions int, rng *rand.Rand) (*kernel, error) {
+// are kept as logits and values, so that they need nothing else.
+func (f Features) carry(states, actions int, rng *rand.Rand) (func(dTheta, dW []float64), error) {
 	switch f {
 	case OneHot:
-		return nil, nil
+		return func(_, _ []float64) {}, nil
 	case Dense:
-		return &kernel{gram(states*actions, rng), gram(states, rng)}, nil
+		pairs, values := gram(states*actions, rng), gram(states, rng)
+		return func(dTheta, dW []float64) { pairs(dTheta); values(dW) }, nil
 	}
 	return nil, fmt.Errorf("baseline: features %q, want %q or %q", f, OneHot, Dense)
 }
 
-// gram returns X Xᵀ for a square X of numbers uniform on [0, 1).
-func gram(n int, rng *rand.Rand) *mat.Dense {
-	x := mat.NewDense(n, n, nil)
+// gram draws a square X of numbers uniform on [0, 1), and returns what multiplies a vector [n] by X Xᵀ.
+func gram(n int, rng *rand.Rand) func(g []float64) {
+	x, k := mat.NewDense(n, n, nil), new(mat.Dense)
 	for i := range x.RawMatrix().Data {
 		x.RawMatrix().Data[i] = rng.Float64()
 	}
-	var k mat.Dense
 	k.Mul(x, x.T())
-	return &k
-}
-
-// carry replaces the increments of θ [S·A] and w [S].
-func (k *kernel) carry(dTheta, dW []float64) {
-	if k == nil {
-		return
-	}
-	for _, part := range []struct {
-		by *mat.Dense
-		of []float64
-	}{{k.pairs, dTheta}, {k.states, dW}} {
-		v := mat.NewVecDense(len(part.of), part.of)
-		v.MulVec(part.by, mat.VecDenseCopyOf(v))
+	return func(g []float64) {
+		v := mat.NewVecDense(n, g)
+		v.MulVec(k, mat.VecDenseCopyOf(v))
 	}
 }
 

@@ -10,22 +10,19 @@ import (
 // InContext is the Deployment of a network that learns in its context alone, see [baseline.InContext]. Its JSON has
 // Training, Root and Cleared under the training's key.
 type InContext[C Training] struct {
-	Training        C
-	States, Actions int
-	Root            uint64 // of the transitions
+	Training C      `json:"training"`
+	Root     uint64 `json:"root"` // of the transitions
 	// Cleared lets the network forget before each round: the control in which nothing is remembered between rounds.
-	Cleared bool
-	Open    func(*Models, *InContext[C]) (func(lives int) baseline.Reader, error)
+	Cleared         bool `json:"cleared,omitempty"`
+	States, Actions int  `json:"-"`
+
+	Open func(*Models, *InContext[C]) (func(lives int) baseline.Reader, error) `json:"-"`
 }
 
 // MarshalJSON implements json.Marshaler.
 func (d *InContext[C]) MarshalJSON() ([]byte, error) {
-	type data struct {
-		Training C      `json:"training"`
-		Root     uint64 `json:"root"`
-		Cleared  bool   `json:"cleared,omitempty"`
-	}
-	return json.Marshal(map[string]data{d.Training.Key(): {d.Training, d.Root, d.Cleared}})
+	type data InContext[C] // without this method
+	return json.Marshal(map[string]data{d.Training.Key(): data(*d)})
 }
 
 // Weights implements Deployment.

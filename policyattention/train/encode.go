@@ -129,8 +129,6 @@ func (s SampleMean) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	}).Evaluate(batch)
 }
 
-func clippedLog(p float64) float64 { return math.Max(numeric.Log(p), control.LogFloor) }
-
 // data draws and encodes the training set.
 //
 // Actors: tokens [N, S·A, features], clipped log π and ηQ, both [N, S, A].
@@ -165,7 +163,7 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 		c.actorTokens(into, x.Pi, x.Q, x.Eta)
 		var prior, gain []float32
 		for pair, q := range x.Q.RawMatrix().Data {
-			prior = append(prior, float32(clippedLog(x.Pi.RawMatrix().Data[pair])))
+			prior = append(prior, float32(math.Max(numeric.Log(x.Pi.RawMatrix().Data[pair]), control.LogFloor)))
 			gain = append(gain, float32(x.Eta*q))
 		}
 		return [][]float32{into, prior, gain}, nil

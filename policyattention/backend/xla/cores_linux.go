@@ -69,8 +69,12 @@ func newCore(config string, id int) (*backend.Core, error) {
 	go func() {
 		// Never unlocked: the thread ends with this function.
 		runtime.LockOSThread()
-		err := stay(id)
-		if err == nil {
+		var own unix.CPUSet
+		own.Set(id)
+		err := unix.SchedSetaffinity(0, &own)
+		if err != nil {
+			err = fmt.Errorf("setting the processor affinity: %w", err)
+		} else {
 			c.Backend, err = start(config, 0)
 		}
 		started <- err
@@ -105,13 +109,18 @@ func startCompiler(b compute.Backend) error {
 	return err
 }
 
-// threads lists the threads of this process, mostly in the order of their start.
-func threads() (ids []int, err error) {
-	entries, err := os.ReadDir(taskFolder)
+// threads lists the threads of this process that are called name, or all, mostly in the order of their start.
+func threads(name string) (ids []int, err error) {
+	const folder = "/proc/self/task"
+	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, fmt.Errorf("looking for threads: %w", err)
 	}
 	for _, entry := range entries {
+		own, err := os.ReadFile(filepath.Join(folder, entry.Name(), "comm"))
+		if err != nil || name != "" && strings.TrimSpace(string(own)) != name {
+			continue // it has ended, or is another
+		}
 		id, err := strconv.Atoi(entry.Name())
 		if err != nil {
 			return nil, fmt.Errorf("looking for threads: %w", err)
@@ -120,17 +129,6 @@ func threads() (ids []int, err error) {
 	}
 	slices.Sort(ids)
 	return ids, nil
-}
-
-const taskFolder = "/proc/self/task"
-
-// workers lists the worker threads of all CPU clients of XLA in this process.
-func workers() ([]int, error) {
-	ids, err := threads()
-	return slices.DeleteFunc(ids, func(id int) bool {
-		name, err := os.ReadFile(filepath.Join(taskFolder, strconv.Itoa(id), "comm"))
-		return err != nil || strings.TrimSpace(string(name)) != "tf_XLAEigen" // or it has ended
-	}), err
 }
 
 // rest lowers the priority of threads by five steps of niceness below the process's own
@@ -149,16 +147,6 @@ func rest(ids []int) error {
 		if err := unix.SchedSetAttr(id, attr, 0); err != nil {
 			return fmt.Errorf("lowering the priority of thread %d: %w", id, err)
 		}
-	}
-	return nil
-}
-
-// stay keeps the calling thread on a processor.
-func stay(id int) error {
-	var set unix.CPUSet
-	set.Set(id)
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return fmt.Errorf("setting the processor affinity: %w", err)
 	}
 	return nil
 }

@@ -94,12 +94,12 @@ func TestCompilerIsKeptOnNoProcessor(t *testing.T) {
 	}
 	b := onSeveral(t, "")
 	cores := testkit.Must(backend.Cores(b, 2))(t)
-	before := testkit.Must(threads())(t)
+	before := testkit.Must(threads(""))(t)
 	testkit.Check(t, cores[0].Do(func() error {
 		testkit.SumOfSquares(t, cores[0].Backend)
 		return nil
 	}))
-	after := testkit.Must(threads())(t)
+	after := testkit.Must(threads(""))(t)
 	for _, id := range after {
 		var set unix.CPUSet
 		if slices.Contains(before, id) || unix.SchedGetaffinity(id, &set) != nil { // or it has ended

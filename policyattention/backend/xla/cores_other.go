@@ -13,6 +13,6 @@ func (driver) Cores(b compute.Backend, _ int) ([]*backend.Core, error) {
 	return []*backend.Core{{Backend: b}}, nil
 }
 
-func workers() ([]int, error) { return nil, nil }
+func threads(string) ([]int, error) { return nil, nil }
 
 func rest([]int) error { return nil }

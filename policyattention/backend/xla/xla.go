@@ -65,6 +65,9 @@ func client(config string) (compute.Backend, error) {
 	return b, nil
 }
 
+// worker is what the worker threads of XLA's CPU clients are called.
+const worker = "tf_XLAEigen"
+
 // start starts a CPU client that has no more than n workers: one for each processor
 // of this process but that of the thread that waits for them, which works as well. The
 // plugin starts four or more, whatever the machine has and taskset allows; on fewer
@@ -72,7 +75,7 @@ func client(config string) (compute.Backend, error) {
 // other and on waking up. On a single core all of them rest: they run while that thread
 // waits and give way once it can go on.
 func start(config string, n int) (compute.Backend, error) {
-	before, err := workers() // of other clients
+	before, err := threads(worker) // of other clients
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +83,7 @@ func start(config string, n int) (compute.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := workers()
+	after, err := threads(worker)
 	if err != nil {
 		return nil, err
 	}
