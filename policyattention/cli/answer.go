@@ -29,12 +29,15 @@ type answer struct {
 	warnings  []string
 	errors    io.Writer
 
-	unit float64    // of the shortfall, see mdp.Shortfall
-	v    []float64  // V^π [S]; nil where there was no time to solve for it
-	q    *mat.Dense // Q^π [S, A]
-	// distance is ‖Q* − Q^π‖∞, or what it is at most.
-	distance  float64
+	evaluated
 	shortfall mdp.Shortfall
+}
+
+// evaluated is what a policy is worth.
+type evaluated struct {
+	v        []float64  // V^π [S]; nil where there was no time to solve for it
+	q        *mat.Dense // Q^π [S, A]
+	distance float64    // ‖Q* − Q^π‖∞, or what it is at most
 }
 
 // measured is a loss on the way: what it is, or what it is at most.
@@ -62,7 +65,7 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 	var second time.Time // the first round with a critic call
 	m := a.Problem.MDP
 	exact := m.States() <= smallStates || m.Gamma == 1
-	a.unit = m.Shortfall(a.Optimum, a.Optimum.V).Unit
+	unit := m.Shortfall(a.Optimum, a.Optimum.V).Unit
 	for a.Round < a.Rounds {
 		next, err := await(ctx, fmt.Sprint("after round ", a.Round), a.Step)
 		if err != nil {
@@ -79,7 +82,7 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 					took.Seconds(), a.Rounds, all.Round(time.Second))
 			}
 		}
-		loss, short := a.Proven()/a.Normalizer, a.ProvenInState()/a.unit
+		loss, short := a.Proven()/a.Normalizer, a.ProvenInState()/unit
 		if milestone(a.Round) {
 			if exact {
 				v, _, distance, err := a.Values()
@@ -128,19 +131,14 @@ func milestone(round int) bool {
 
 // evaluate solves for the policy returned.
 func (a *answer) evaluate(ctx context.Context) error {
-	type values struct {
-		v        []float64
-		q        *mat.Dense
-		distance float64
-	}
-	x, err := await(ctx, fmt.Sprint("after round ", a.Round), func() (x values, err error) {
+	x, err := await(ctx, fmt.Sprint("after round ", a.Round), func() (x evaluated, err error) {
 		x.v, x.q, x.distance, err = a.Values()
 		return x, err
 	})
 	if err != nil {
 		return err
 	}
-	a.v, a.q, a.distance = x.v, x.q, x.distance
+	a.evaluated = x
 	a.shortfall = a.Problem.MDP.Shortfall(a.Optimum, a.v)
 	return nil
 }
@@ -245,9 +243,7 @@ func (a *answer) report() map[string]any {
 	row := func(x []float64) []*float64 {
 		out := make([]*float64, len(x))
 		for i, v := range x {
-			if v = a.worth(v); !math.IsInf(v, 0) {
-				out[i] = &v
-			}
+			out[i] = finite(a.worth(v))
 		}
 		return out
 	}

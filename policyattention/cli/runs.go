@@ -106,10 +106,7 @@ func (e evaluateCmd) Run(ctx context.Context, g *globals, store *experiment.Stor
 			return err
 		}
 		if g.JSON {
-			err = g.print(struct {
-				Name string `json:"name"`
-				Rows int    `json:"rows"`
-			}{u.Path(), r.Len()})
+			err = g.print(map[string]any{"name": u.Path(), "rows": r.Len()})
 		} else {
 			_, err = fmt.Fprintf(g.out, "%s\t%d rows\n", u.Path(), r.Len())
 		}

@@ -96,8 +96,7 @@ func (c anyTrainCmd) Run(ctx context.Context, g *globals) error {
 }
 
 func (g *globals) trainAny(ctx context.Context, c anymdp.Config, b compute.Backend, root string) error {
-	folder := paper.AnyFolder(root, c)
-	path := filepath.Join(folder, paper.AnyWeights)
+	path := paper.AnyWeights(root, c)
 	if _, err := os.Stat(path); err == nil {
 		return nil // trained
 	}
@@ -105,7 +104,7 @@ func (g *globals) trainAny(ctx context.Context, c anymdp.Config, b compute.Backe
 	if err != nil {
 		return err
 	}
-	tell, name := g.progress(), filepath.Base(folder)
+	tell, name := g.progress(), filepath.Base(filepath.Dir(path))
 	work := filepath.Join(root, experiment.WorkFolder, name)
 	result, err := job.Run(ctx, b, work, func(p train.Progress) {
 		tell(experiment.Progress{Name: name, Progress: p})

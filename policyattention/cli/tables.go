@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -96,23 +97,17 @@ func known(what string, all []string, names ...string) error {
 		if slices.Contains(all, name) {
 			continue
 		}
-		var near []string
-		least := (len(name) + 1) / 3
+		near := map[int][]string{} // by distance
 		for _, other := range all {
 			d := levenshtein.Distance(name, other, nil)
 			if strings.HasPrefix(other, name) {
 				d = 0
 			}
-			if d < least {
-				near, least = nil, d
-			}
-			if d <= least {
-				near = append(near, strconv.Quote(other))
-			}
+			near[d] = append(near[d], strconv.Quote(other))
 		}
 		guess := ""
-		if len(near) > 0 {
-			guess = fmt.Sprintf(", did you mean %s?", strings.Join(near, " or "))
+		if least := slices.Min(slices.Collect(maps.Keys(near))); least <= (len(name)+1)/3 {
+			guess = fmt.Sprintf(", did you mean %s?", strings.Join(near[least], " or "))
 		}
 		return fmt.Errorf("%w: no %s %q%s; want one of %s", errUsage, what, name, guess, strings.Join(all, ", "))
 	}

@@ -103,12 +103,7 @@ func (r gridRunCmd) Run(ctx context.Context, g *globals, store *experiment.Store
 		return err
 	}
 	if g.JSON {
-		return g.print(struct {
-			Index   int    `json:"index"`
-			Kind    string `json:"kind"`
-			Name    string `json:"name"`
-			Skipped bool   `json:"skipped"` // was done before
-		}{r.Index, task.Kind(), task.Path(), !made})
+		return g.print(map[string]any{"index": r.Index, "kind": task.Kind(), "name": task.Path(), "skipped": !made})
 	}
 	what := "done"
 	if !made {

@@ -43,9 +43,7 @@ func (s *Store) lock(ctx context.Context, task, folder string) (unlock func(), e
 		lock := flock.New(path)
 		locked, err := lock.TryLock()
 		if err == nil && !locked {
-			if s.Progress != nil {
-				s.Progress(Progress{Name: task, Waiting: true})
-			}
+			s.Progress(Progress{Name: task, Waiting: true})
 			_, err = lock.TryLockContext(ctx, 200*time.Millisecond)
 		}
 		if err != nil {

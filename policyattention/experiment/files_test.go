@@ -16,7 +16,7 @@ import (
 
 // One at a time holds a lock, whoever removes its file, and no file is left behind.
 func TestLock(t *testing.T) {
-	s := &Store{Root: t.TempDir()}
+	s := &Store{Root: t.TempDir(), Progress: func(Progress) {}}
 	var group sync.WaitGroup
 	var inside, most atomic.Int32
 	for range 8 {
@@ -51,7 +51,7 @@ func TestLock(t *testing.T) {
 
 // A result appears complete or not at all, and what a dead process has left goes.
 func TestMade(t *testing.T) {
-	s := &Store{Root: t.TempDir()}
+	s := &Store{Root: t.TempDir(), Progress: func(Progress) {}}
 	full := fmt.Errorf("writing: %w", syscall.ENOSPC)
 	fails := Unit{Block: Trial, Name: "a fails", Config: 1, Compute: func(context.Context, *Store, []int32,
 		*Result) (*Result, error) {

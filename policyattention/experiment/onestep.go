@@ -3,10 +3,8 @@ package experiment
 import (
 	"fmt"
 	"math"
-	"runtime"
 
-	"golang.org/x/sync/errgroup"
-
+	"icrl/internal/numeric"
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
@@ -97,29 +95,25 @@ func (c Rules) compute(s *Store, key rows.Key, at []int32, _ *Result) (*Result, 
 	if len(contexts) < c.Problems.Problems { // a fit is over all inputs
 		return r, nil
 	}
-	r.Fits = make([]rows.Fit, len(c.Supplied))
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
+	updates := make([][]pmd.Update, len(c.Supplied))
 	for e, eta := range c.Supplied {
-		supplied := make([]control.Context, len(contexts))
-		for i, x := range contexts {
-			supplied[i], supplied[i].Eta = x, eta
+		for i := range contexts {
+			contexts[i].Eta = eta
 		}
-		next, err := control.Act(actor, supplied)
+		next, err := control.Act(actor, contexts)
 		if err != nil {
 			return nil, err
 		}
-		updates := make([]pmd.Update, len(contexts))
 		for i, x := range contexts {
-			updates[i] = pmd.Update{Pi: x.Pi, Q: x.Q, Next: next[i].Pi}
+			updates[e] = append(updates[e], pmd.Update{Pi: x.Pi, Q: x.Q, Next: next[i].Pi})
 		}
-		group.Go(func() error {
-			fitted, misfit, err := pmd.FitStep(updates, c.FitLo, c.FitHi, c.FitBy)
-			r.Fits[e] = rows.Fit{Key: key, Eta: eta, Fitted: fitted, RowL1: misfit}
-			return err
-		})
 	}
-	return r, group.Wait()
+	r.Fits = make([]rows.Fit, len(c.Supplied))
+	return r, numeric.Parallel(len(c.Supplied), func(e int) error {
+		fitted, misfit, err := pmd.FitStep(updates[e], c.FitLo, c.FitHi, c.FitBy)
+		r.Fits[e] = rows.Fit{Key: key, Eta: c.Supplied[e], Fitted: fitted, RowL1: misfit}
+		return err
+	})
 }
 
 // OneBackup asks a critic for one-step backups. Its inputs are what the critic of an exact PMD

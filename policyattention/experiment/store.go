@@ -56,7 +56,7 @@ type Record struct {
 type Store struct {
 	Preset Preset
 	Root   string // folder of the preset's results
-	// Progress, if not nil, is told of training steps and of waiting.
+	// Progress is told of training steps and of waiting; after Open it does nothing.
 	Progress func(Progress)
 	Models   *method.Models // the trained networks; their Backend is made when it is first needed
 
@@ -85,7 +85,7 @@ func (p Preset) Open(artifacts, backendName string) (*Store, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	s := &Store{Preset: p, Root: filepath.Join(artifacts, p.Name)}
+	s := &Store{Preset: p, Root: filepath.Join(artifacts, p.Name), Progress: func(Progress) {}}
 	s.Models = &method.Models{
 		Backend: sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) }),
 		Path: func(w method.Weights) (string, error) {

@@ -75,9 +75,10 @@ func (s *Store) trained(ctx context.Context, u Unit, dir string, r *Record) (*Re
 
 // train makes a run in the folder work.
 func (s *Store) train(ctx context.Context, c method.Training, work string) (*train.Result, error) {
+	progress := func(p train.Progress) { s.Progress(Progress{Name: c.Name(), Progress: p}) }
 	switch c := c.(type) {
 	case method.Alone:
-		return c.Run(ctx, work, s.progress(c))
+		return c.Run(ctx, work, progress)
 	case method.Shared:
 		b, err := s.Models.Backend()
 		if err != nil {
@@ -87,17 +88,9 @@ func (s *Store) train(ctx context.Context, c method.Training, work string) (*tra
 		if err != nil {
 			return nil, err
 		}
-		return job.Run(ctx, b, work, s.progress(c))
+		return job.Run(ctx, b, work, progress)
 	}
 	return nil, fmt.Errorf("a %T trains neither alone nor by the common trainer", c)
-}
-
-// progress returns what tells of a training run's steps, or nil.
-func (s *Store) progress(c method.Training) func(train.Progress) {
-	if s.Progress == nil {
-		return nil
-	}
-	return func(p train.Progress) { s.Progress(Progress{Name: c.Name(), Progress: p}) }
 }
 
 // mostLosses bounds the rows of a run's losses. A run of more steps has the means of

@@ -28,17 +28,15 @@ import (
 // identity takes problems of its own of every set, through exact PMD and through both of its read-outs, and what is
 // stored of a problem is the loss at the horizons.
 
-// AnyWeights is the file of weights in an identity's folder.
-const AnyWeights = "weights.safetensors"
-
-// AnyFolder is the folder of a configuration's weights below that of a preset.
-func AnyFolder(preset string, c anymdp.Config) string {
-	return filepath.Join(preset, "any", fmt.Sprintf("any-%d-%.12s", c.Seed, train.Hash(train.JSON(c))))
+// AnyWeights is the file of a configuration's weights below the folder of a preset.
+func AnyWeights(preset string, c anymdp.Config) string {
+	folder := fmt.Sprintf("any-%d-%.12s", c.Seed, train.Hash(train.JSON(c)))
+	return filepath.Join(preset, "any", folder, "weights.safetensors")
 }
 
 // anyForward is a configuration's network in float32.
 func anyForward(preset string, c anymdp.Config) (anymdp.Forward, error) {
-	model, err := train.LoadNetwork[anymdp.Config](filepath.Join(AnyFolder(preset, c), AnyWeights))
+	model, err := train.LoadNetwork[anymdp.Config](AnyWeights(preset, c))
 	if err != nil {
 		return nil, fmt.Errorf("any: %w", err)
 	}

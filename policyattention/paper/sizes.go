@@ -3,6 +3,8 @@ package paper
 import (
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
@@ -49,37 +51,31 @@ func (x sizes) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err 
 		if err != nil {
 			return all, err
 		}
-		mean, locked := func(x [][]float64) float64 { return stats.Mean(slices.Concat(x...)) }, 0.
-		for i := range learned {
-			if learned[i][0] > reference[i][0]+.05 {
-				locked += 1 / float64(len(learned))
-			}
-		}
-		for _, value := range []rows.Measure{{Quantity: "row_l1", Value: oneStep},
-			{Quantity: "mean_ratio", Value: mean(learned) / mean(reference)},
-			{Quantity: "locked", Value: locked}} {
-			value.X = float64(states)
-			all.Measures = append(all.Measures, value)
-		}
+		excess := floats.SubTo(make([]float64, len(learned)), learned, reference)
+		size := float64(states)
+		all.Measures = append(all.Measures, rows.Measure{Quantity: "row_l1", X: size, Value: oneStep},
+			rows.Measure{Quantity: "mean_ratio", X: size, Value: stats.Mean(learned) / stats.Mean(reference)},
+			rows.Measure{Quantity: "locked", X: size, Value: stats.TailOf(excess, .05).Above})
 	}
 	return all, nil
 }
 
-// losses are those of an actor's loop and of exact PMD's, [problems][1].
-func (x sizes) losses(model *train.Model) (learned, exact [][]float64, err error) {
+// losses are those of an actor's loop and of exact PMD's [problems].
+func (x sizes) losses(model *train.Model) (learned, exact []float64, err error) {
 	problems, err := mdp.Random.Draw(x.Root, model.Config.States(), model.Config.Actions, x.Problems)
 	if err != nil {
 		return nil, nil, err
 	}
 	loop := control.ExactPMD(x.Eta)
-	if exact, err = scored(loop, problems, x.Rounds); err != nil {
+	reference, err := scored(loop, problems, x.Rounds)
+	if err != nil {
 		return nil, nil, err
 	}
 	if loop.Actor, err = model.Actor(); err != nil {
 		return nil, nil, err
 	}
-	learned, err = scored(loop, problems, x.Rounds)
-	return learned, exact, err
+	own, err := scored(loop, problems, x.Rounds)
+	return slices.Concat(own...), slices.Concat(reference...), err
 }
 
 // resized is an actor for another number of states, with the same layers: state s is embedded as state s mod S.

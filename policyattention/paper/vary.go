@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"icrl/policyattention/train"
 )
 
-// settings are what a recipe's name can change, and where it stands: an *int, a *float64, a *bool or a
-// *train.Attention.
+// settings are what a recipe's name can change, and where it stands, as fmt.Scan reads it.
 func settings(t *train.Config) map[string]any {
 	return map[string]any{
 		"width": &t.Width, "hidden": &t.Hidden, "layers": &t.Layers, "heads": &t.Heads,
@@ -34,20 +32,10 @@ func vary(t *train.Config, changes []string) error {
 	all, seen := settings(t), map[string]bool{}
 	for _, change := range changes {
 		name, value, _ := strings.Cut(change, "=")
-		var err error
-		switch to := all[name].(type) {
-		case *int:
-			*to, err = strconv.Atoi(value)
-		case *float64:
-			*to, err = strconv.ParseFloat(value, 64)
-		case *bool:
-			*to, err = strconv.ParseBool(value)
-		case *train.Attention:
-			*to = train.Attention(value)
-		default:
+		if all[name] == nil {
 			return fmt.Errorf("no setting %q, want one of %s", name, strings.Join(Settings(), ", "))
 		}
-		if err != nil {
+		if _, err := fmt.Sscanln(value, all[name]); err != nil {
 			return fmt.Errorf("setting %q: %w", change, err)
 		}
 		if seen[name] {

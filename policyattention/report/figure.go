@@ -152,8 +152,8 @@ func (p *Panel) build() (*plot.Plot, []ending, error) {
 			bar.Color, bar.Width = c, .7
 			a.Add(bar)
 		}
-		if e, ok := endOf(s.Name, c, xy); ok {
-			ends = append(ends, e)
+		if s.Name != "" {
+			ends = append(ends, endOf(s.Name, c, xy))
 		}
 	}
 	for _, axis := range []*plot.Axis{&a.X, &a.Y} {
@@ -238,24 +238,23 @@ func (f *Figure) Check() error {
 
 // SVG returns the figure as SVG.
 func (f *Figure) SVG() ([]byte, error) {
-	c := vgsvg.New(figureWidth, panelHeight)
-	if err := f.draw(draw.New(c)); err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	_, err := c.WriteTo(&b)
-	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"),
+	b, err := f.encode(vgsvg.New(figureWidth, panelHeight))
+	return bytes.ReplaceAll(b, []byte("font-family:Liberation Sans"),
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")), err
 }
 
 // PNG returns the figure as PNG at 144 dots an inch.
 func (f *Figure) PNG() ([]byte, error) {
-	c := vgimg.NewWith(vgimg.UseWH(figureWidth, panelHeight), vgimg.UseDPI(144))
+	size, resolution := vgimg.UseWH(figureWidth, panelHeight), vgimg.UseDPI(144)
+	return f.encode(vgimg.PngCanvas{Canvas: vgimg.NewWith(size, resolution)})
+}
+
+func (f *Figure) encode(c vg.CanvasWriterTo) ([]byte, error) {
 	if err := f.draw(draw.New(c)); err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(&b)
+	_, err := c.WriteTo(&b)
 	return b.Bytes(), err
 }
 

@@ -21,25 +21,22 @@ const (
 	textSize    vg.Length = 12.5
 )
 
-// ending is a name that stands where a line of a panel ends, at (X, Y).
+// ending is a name that stands where a line of a panel ends.
 type ending struct {
+	plotter.XY
 	Name   string
 	Colour color.Color
-	X, Y   float64
 }
 
-// endOf returns the name of a line, at its rightmost point. A line without points has none.
-func endOf(name string, c color.Color, xy plotter.XYs) (ending, bool) {
-	if len(xy) == 0 || name == "" {
-		return ending{}, false
-	}
+// endOf returns the name of a line with points, at its rightmost.
+func endOf(name string, c color.Color, xy plotter.XYs) ending {
 	last := xy[0]
 	for _, p := range xy {
 		if p.X >= last.X {
 			last = p
 		}
 	}
-	return ending{Name: wrap(name), Colour: c, X: last.X, Y: last.Y}, true
+	return ending{last, wrap(name), c}
 }
 
 // longName is the number of letters from which a name takes two lines.

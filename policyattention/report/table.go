@@ -103,9 +103,10 @@ func (t Table) Text() [][]string {
 
 // lines returns the columns and rows with entries of a column equally wide, the parts of a line
 // between the entries being those of sides.
-func (t Table) lines(left, between, right string, rule func(width int) string) (lines []string) {
-	rows := append([][]string{t.Columns}, t.Text()...)
-	width := make([]int, len(t.Columns))
+func lines(columns []string, rows [][]string, left, between, right string, rule func(width int) string) (
+	lines []string) {
+	rows = append([][]string{columns}, rows...)
+	width := make([]int, len(columns))
 	for _, row := range rows {
 		for i, entry := range row {
 			width[i] = max(width[i], utf8.RuneCountInString(entry))
@@ -127,7 +128,7 @@ func (t Table) lines(left, between, right string, rule func(width int) string) (
 
 // Plain writes the table for terminals.
 func (t Table) Plain() string {
-	lines := t.lines("", "  ", "", func(n int) string { return strings.Repeat("─", n) })
+	lines := lines(t.Columns, t.Text(), "", "  ", "", func(n int) string { return strings.Repeat("─", n) })
 	if t.Title != "" {
 		lines = append([]string{t.Title}, lines...)
 	}
@@ -136,14 +137,13 @@ func (t Table) Plain() string {
 
 // body is the table as GitHub Markdown and the notes, what stands between the markers of a document.
 func (t Table) body() string {
-	escaped := t
-	escaped.Rows = make([][]any, len(t.Rows))
-	for i, row := range t.Text() {
-		for _, entry := range row {
-			escaped.Rows[i] = append(escaped.Rows[i], strings.NewReplacer("|", `\|`, "\n", "<br>").Replace(entry))
+	rows := t.Text()
+	for _, row := range rows {
+		for k := range row {
+			row[k] = strings.NewReplacer("|", `\|`, "\n", "<br>").Replace(row[k])
 		}
 	}
-	lines := escaped.lines("| ", " | ", " |", func(n int) string { return strings.Repeat("-", max(3, n)) })
+	lines := lines(t.Columns, rows, "| ", " | ", " |", func(n int) string { return strings.Repeat("-", max(3, n)) })
 	text := strings.Join(lines, "\n") + "\n"
 	for _, note := range t.Notes {
 		text += "\n" + note + "\n"

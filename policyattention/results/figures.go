@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -55,14 +54,6 @@ func (g group) number(c Column) float64 {
 	return v
 }
 
-// value is the number that the paper prints for a query, NaN without one.
-func (p *Paper) value(query string) float64 {
-	if n, ok := p.Printed(query).(Number); ok {
-		return n.Value
-	}
-	return math.NaN()
-}
-
 // sizeColours tell sizes apart, by S.
 var sizeColours = map[string]string{"4": "#0072b2", "8": "#e69f00", "16": "#cc79a7"}
 
@@ -78,8 +69,10 @@ func beside(p *report.Panel, tick, method string, c Cell, lo, hi float64) {
 	x := []float64{float64(len(p.Ticks))}
 	p.Ticks = append(p.Ticks, tick)
 	p.Series = append(p.Series, report.Series{Colour: Colour(method), X: x, Y: []float64{c.Value},
-		Lo: []float64{lo}, Hi: []float64{hi}, Dots: true},
-		report.Series{Colour: black, X: x, Y: []float64{ThePaper.value(c.Query)}, Dots: true, Open: true})
+		Lo: []float64{lo}, Hi: []float64{hi}, Dots: true})
+	if n, ok := ThePaper.Printed(c.Query).(Number); ok {
+		p.Series = append(p.Series, report.Series{Colour: black, X: x, Y: []float64{n.Value}, Dots: true, Open: true})
+	}
 }
 
 func (s *Store) figure2() (string, []*report.Panel, error) {
@@ -279,7 +272,7 @@ func (s *Store) equalFigure() (title string, panels []*report.Panel, err error) 
 			Column("untuned").Is(0))
 		for _, method := range x.methods {
 			mean := func(losses []float64) float64 { return max(stats.Mean(losses), 1e-9) }
-			err = errors.Join(err, overRounds(p, rows.Where(Method.Is(method)), equalLabel(method), "", mean))
+			err = errors.Join(err, overRounds(p, rows.Where(Method.Is(method)), Label(method), "", mean))
 		}
 		panels = append(panels, p)
 	}

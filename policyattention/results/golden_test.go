@@ -21,7 +21,7 @@ var stored = Open("../../artifacts/paper")
 func TestGolden(t *testing.T) {
 	var golden map[string][]any
 	testkit.Check(t, json.Unmarshal(testkit.Must(os.ReadFile("testdata/golden.json"))(t), &golden))
-	study, anyRows := testkit.Must(stored.study())(t), map[string][]float64{}
+	anyRows := map[string][]float64{}
 	for _, row := range testkit.Must(stored.Table("any"))(t).Rows {
 		span := row[6].(report.Interval)
 		anyRows[fmt.Sprintf("any %s s=%d t=%s", row[2], row[0], row[1])] = []float64{row[3].(float64),
@@ -50,7 +50,7 @@ func TestGolden(t *testing.T) {
 			if statistic == "excess" {
 				tail = excess(pair(x, y))
 			}
-			got = tailNumbers(tail)
+			got = []float64{tail.Mean, tail.P95, tail.P99, tail.Worst, tail.Above}
 		case "audit":
 			rows, violations, slack, err := stored.Audit("confirmation", "shift")
 			testkit.Check(t, err)
@@ -59,13 +59,13 @@ func TestGolden(t *testing.T) {
 			var method, horizon string
 			var states int
 			scan(t, rest, "%s s=%d t=%s", &method, &states, &horizon)
-			l := testkit.Must(stored.LeadOver(method, states, horizon))(t)
-			add(l.Lead, l.Update, l.Information, l.Tuning, l.UpdateWindow, l.UpdateModel)
+			l := testkit.Must(stored.leadOver(method, states, horizon))(t)
+			add(l[:]...)
 		case "equal":
 			var i informed
 			var horizon int
 			scan(t, rest, "%s n=%d %s s=%d t=%d", &i.information, &i.n, &i.method, &i.states, &horizon)
-			loss, d, err := study.besideOurs(i, horizon)
+			loss, d, err := stored.besideOurs(i, horizon)
 			testkit.Check(t, err)
 			got = []float64{loss}
 			if len(want) > 1 {

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -142,35 +141,32 @@ func (s *Store) sharpness() (t Table) {
 	t.Columns = []string{"method", "recipe", "S", "returned", "/ PA", "temperature", "at it", "at it / PA", "greedy",
 		"greedy / PA"}
 	tried := s.Block("sharpness").At(20).By(S, Method, Recipe, "alpha")
-	var order []string // of method, recipe and S
-	chosen, least, ours := map[string]float64{}, map[string]float64{}, map[string][3][][]float64{}
+	mean := func(l line) float64 { return stats.Mean(slices.Concat(l.group.sample...)) }
+	var best []line // of each method, recipe and S
 	for _, l := range tried.lines {
-		key := strings.Join([]string{l.group.key[Method], l.group.key[Recipe], l.group.key[S]}, " ")
-		mean := stats.Mean(slices.Concat(l.group.sample...))
-		if before, ok := least[key]; !ok {
-			order = append(order, key)
-		} else if before <= mean {
-			continue
+		if last := len(best) - 1; last < 0 || best[last].group.policies() != l.group.policies() {
+			best = append(best, l)
+		} else if mean(l) < mean(best[last]) {
+			best[last] = l
 		}
-		least[key] = mean
-		chosen[key], _ = strconv.ParseFloat(l.group.key["alpha"], 64) // of a column of numbers
+	}
+	chosen := map[string]float64{}
+	for _, l := range best {
+		chosen[l.group.policies()] = l.group.number("alpha")
 	}
 	losses, err := s.treatedLosses(chosen)
 	if t.err = errors.Join(tried.err, err); t.err != nil {
 		return t
 	}
-	for _, key := range order {
-		names := strings.Split(key, " ")
-		if names[0] == "policyattention" {
-			ours[names[2]] = losses[key]
-		}
-		row := []any{Label(names[0]), names[1], names[2]}
-		for k, x := range losses[key] {
+	for _, l := range best {
+		ours := losses["policyattention plain "+l.group.key[S]]
+		row := []any{l.entries[1], l.entries[2], l.entries[0]}
+		for k, x := range losses[l.group.policies()] {
 			mean, err := stats.RatioOverProblems(x, [][]float64{slices.Repeat([]float64{1}, len(x[0]))})
-			ratio, e := stats.RatioOverProblems(x, ours[names[2]][k])
+			ratio, e := stats.RatioOverProblems(x, ours[k])
 			t.err = errors.Join(t.err, err, e)
 			if k == 1 {
-				row = append(row, chosen[key])
+				row = append(row, l.group.number("alpha"))
 			}
 			row = append(row, said(Cell{Estimate: mean}), said(Cell{Estimate: ratio}))
 		}
@@ -179,8 +175,11 @@ func (s *Store) sharpness() (t Table) {
 	return t
 }
 
+// policies names those of a method, recipe and S.
+func (g group) policies() string { return g.key[Method] + " " + g.key[Recipe] + " " + g.key[S] }
+
 // treatedLosses are those of policies of the benchmark at T = 20 as returned, at chosen temperatures, and
-// greedy [3][runs][problems].
+// greedy [3][runs][problems], by method, recipe and S.
 func (s *Store) treatedLosses(chosen map[string]float64) (map[string][3][][]float64, error) {
 	policies, err := rows.Read[rows.Policy](filepath.Join(s.Folder, "policies", "benchmark.parquet"))
 	problems, noProblems := rows.Read[rows.Problem](filepath.Join(s.Folder, "problems.parquet"))

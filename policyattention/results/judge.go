@@ -105,8 +105,8 @@ func judge(c Claim, here Cell) (Verdict, float64, error) {
 
 // Claims judges all claims. A claim whose rows are missing is in the error, and stands without a
 // verdict.
-func (s *Store) Claims(p *Paper) (all []Judged, err error) {
-	for _, c := range p.Claims {
+func (s *Store) Claims(p Paper) (all []Judged, err error) {
+	for _, c := range p {
 		j, e := s.Judge(c)
 		err = errors.Join(err, e)
 		all = append(all, j)

@@ -6,16 +6,9 @@ import (
 )
 
 // looks are how tables and figures show a method: its name, label and colour. They are in the order of the paper's
-// tables, the last those of the study with equal information alone. Colours stay apart for colour-blind readers (Okabe
-// and Ito).
+// tables, the last those of the study with equal information alone; then come recipes, which have no other look than
+// their names. Colours stay apart for colour-blind readers (Okabe and Ito).
 var looks = fields(content("looks.tsv"))[1:]
-
-// recipes in the order of tables.
-var recipes = []string{
-	"native", "harness", "plain", "prior", "paper-features", "paper", "paper-uniform", "tuned", "tuned-initial",
-	"full", "full-short", "full-cleared", "full-tuned", "first", "cpu", "cpu-tuned", "cpu-tuned-short", "cpu-cleared",
-	"source", "source-tuned",
-}
 
 // Label is a method as tables write it; one that is not known has its own name.
 func Label(method string) string {
@@ -50,8 +43,5 @@ func rank(name string) int {
 	if i := indexOf(name); i >= 0 {
 		return i
 	}
-	if i := slices.Index(recipes, name); i >= 0 {
-		return len(looks) + i
-	}
-	return len(looks) + len(recipes)
+	return len(looks)
 }

@@ -28,11 +28,8 @@ type Claim struct {
 	Reason   string // why ours differs, or why nothing can be said
 }
 
-// Paper holds the claims of the paper, and its numbers by query.
-type Paper struct {
-	Claims  []Claim
-	byQuery map[string]Claim
-}
+// Paper is the claims of the paper.
+type Paper []Claim
 
 // files are lines with fields between tabs: the claims, Tables 1, 2 and 4, the findings of documents, what stands above
 // and below tables, and how they show methods.
@@ -50,7 +47,7 @@ func content(file string) string {
 }
 
 // ThePaper are the claims of the paper, claims.tsv.
-var ThePaper = func() *Paper {
+var ThePaper = func() Paper {
 	p, err := ReadPaper(content("claims.tsv"))
 	if err != nil {
 		panic(err) // a file of this package
@@ -60,8 +57,7 @@ var ThePaper = func() *Paper {
 
 // ReadPaper reads lines of section, sentence, printed number, query, rule and reason, separated by
 // tabs, below a line of headings. It returns an error if a line is malformed or asks a query again.
-func ReadPaper(text string) (*Paper, error) {
-	p := &Paper{byQuery: map[string]Claim{}}
+func ReadPaper(text string) (p Paper, err error) {
 	for n, f := range fields(text) {
 		if n == 0 || strings.HasPrefix(f[0], "#") {
 			continue
@@ -70,17 +66,13 @@ func ReadPaper(text string) (*Paper, error) {
 			return nil, fmt.Errorf("results: claim in line %d has %d fields, want 6", n+1, len(f))
 		}
 		c := Claim{Section: f[0], Sentence: f[1], Query: f[3], Rule: f[4], Reason: f[5]}
-		var err error
 		if c.Printed, err = parseNumber(f[2]); err != nil {
 			return nil, fmt.Errorf("results: claim in line %d: %w", n+1, err)
 		}
-		if _, twice := p.byQuery[c.Query]; twice && c.Query != "" {
+		if c.Query != "" && p.Printed(c.Query) != nil {
 			return nil, fmt.Errorf("results: claim in line %d asks %q again", n+1, c.Query)
 		}
-		p.Claims = append(p.Claims, c)
-		if c.Query != "" {
-			p.byQuery[c.Query] = c
-		}
+		p = append(p, c)
 	}
 	return p, nil
 }
@@ -96,23 +88,25 @@ func fields(text string) (all [][]string) {
 // here heads the column of what is found here.
 const here = "here [95 % interval]"
 
-// answered is a table of a file below its line of headings, where questions stand in the column of what is found here.
-func (s *Store) answered(file string) (t Table) {
-	all := fields(content(file))
-	t.Columns = all[0]
-	for _, f := range all[1:] {
-		var row []any
-		for k, v := range f {
-			if t.Columns[k] == here {
-				var err error
-				v, err = s.answer(v)
-				t.err = errors.Join(t.err, err)
+// answered makes a table of a file, where questions stand in the column of what is found here.
+func answered(file string) func(*Store) Table {
+	return func(s *Store) (t Table) {
+		all := fields(content(file))
+		t.Columns = all[0]
+		for _, f := range all[1:] {
+			var row []any
+			for k, v := range f {
+				if t.Columns[k] == here {
+					var err error
+					v, err = s.answer(v)
+					t.err = errors.Join(t.err, err)
+				}
+				row = append(row, v)
 			}
-			row = append(row, v)
+			t.Add(row...)
 		}
-		t.Add(row...)
+		return t
 	}
-	return t
 }
 
 // answer answers questions between semicolons. One is a query, after a label and a colon if it has one, or an entry of
@@ -170,17 +164,17 @@ func parseNumber(text string) (n Number, err error) {
 }
 
 // Printed returns what the paper prints for a query, or nil.
-func (p *Paper) Printed(query string) any {
-	if c, ok := p.byQuery[query]; ok {
+func (p Paper) Printed(query string) any {
+	if c := p.about(query); c != nil {
 		return c.Printed
 	}
 	return nil
 }
 
-// Reason returns why ours differs from what the paper prints for a query.
-func (p *Paper) Reason(query string) any {
-	if c, ok := p.byQuery[query]; ok && c.Reason != "" {
-		return c.Reason
+// about returns the claim that rests on a query, or nil.
+func (p Paper) about(query string) *Claim {
+	if at := slices.IndexFunc(p, func(c Claim) bool { return c.Query == query }); at >= 0 && query != "" {
+		return &p[at]
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
+	"gonum.org/v1/gonum/floats"
 
 	"icrl/policyattention/rows"
 )
@@ -76,7 +77,6 @@ type Store struct {
 
 	mu     sync.Mutex
 	read   map[string]*data
-	study  func() (*study, error)
 	claims func() ([]Judged, error) // the paper's
 	tables map[string]func() Table  // by name, each made once
 }
@@ -84,7 +84,6 @@ type Store struct {
 // Open returns the store of a preset's folder, which holds rows/<block>.parquet.
 func Open(folder string) *Store {
 	s := &Store{Folder: folder, read: map[string]*data{}, tables: map[string]func() Table{}}
-	s.study = sync.OnceValues(s.readStudy)
 	s.claims = sync.OnceValues(func() ([]Judged, error) { return s.Claims(ThePaper) })
 	for _, b := range builders() {
 		s.tables[b.name] = sync.OnceValue(func() Table { return b.build(s) })
@@ -94,10 +93,21 @@ func Open(folder string) *Store {
 
 // data are the columns of a Parquet file.
 type data struct {
-	n      int
-	all    []int // 0 to n−1
-	text   map[Column][]string
-	number map[Column][]float64 // NaN where null
+	all     []int // the rows, from 0
+	columns map[Column]*column
+}
+
+// column holds numbers, NaN where null, or places in names.
+type column struct {
+	values []float64
+	names  []string // the different texts; nil in a column of numbers
+}
+
+func (c *column) text(i int) string {
+	if c.names != nil {
+		return c.names[int(c.values[i])]
+	}
+	return strconv.FormatFloat(c.values[i], 'g', -1, 64)
 }
 
 // Rows are some rows of a block, or the error that kept them from being found.
@@ -135,7 +145,7 @@ func (r Rows) Columns() []Column {
 	if r.err != nil {
 		return nil
 	}
-	return append(slices.Sorted(maps.Keys(r.data.text)), slices.Sorted(maps.Keys(r.data.number))...)
+	return slices.Sorted(maps.Keys(r.data.columns))
 }
 
 // Where keeps the rows that pass all filters.
@@ -162,22 +172,22 @@ func (r Rows) Where(filters ...Filter) Rows {
 
 // test returns whether a row passes a filter.
 func (r Rows) test(f Filter) (func(int) bool, error) {
-	if values, ok := r.data.text[f.column]; ok {
-		return func(i int) bool { return slices.Contains(f.values, values[i]) != f.not }, nil
-	}
-	numbers, ok := r.data.number[f.column]
+	c, ok := r.data.columns[f.column]
 	if !ok {
 		return nil, fmt.Errorf("no column %q, want one of %q", f.column, r.Columns())
 	}
 	var want []float64
 	for _, v := range f.values {
-		x, err := strconv.ParseFloat(v, 64)
+		x, err := float64(slices.Index(c.names, v)), error(nil)
+		if c.names == nil {
+			x, err = strconv.ParseFloat(v, 64)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("column %s holds numbers, not %q", f.column, v)
 		}
 		want = append(want, x)
 	}
-	return func(i int) bool { return slices.Contains(want, numbers[i]) != f.not }, nil
+	return func(i int) bool { return slices.Contains(want, c.values[i]) != f.not }, nil
 }
 
 // At takes the policies returned after these rounds, and residuals as means over the rounds before.
@@ -194,9 +204,9 @@ func (r Rows) Of(c Column) Rows {
 
 // Number returns a column of numbers.
 func (r Rows) Number(c Column) (values []float64) {
-	if r.err == nil && r.data.number[c] != nil {
+	if r.err == nil && r.data.columns[c] != nil && r.data.columns[c].names == nil {
 		for _, i := range r.at {
-			values = append(values, r.data.number[c][i])
+			values = append(values, r.data.cell(c, i))
 		}
 	}
 	return values
@@ -217,24 +227,23 @@ func (r Rows) Values(c Column) (values []string) {
 }
 
 func (d *data) value(c Column, i int) string {
-	if values, ok := d.text[c]; ok {
-		return values[i]
+	if d.columns[c] == nil {
+		return ""
 	}
-	if values, ok := d.number[c]; ok {
-		return strconv.FormatFloat(values[i], 'g', -1, 64)
+	return d.columns[c].text(i)
+}
+
+// cell is a number, or a text's place in its column's names.
+func (d *data) cell(c Column, i int) float64 {
+	if d.columns[c] == nil {
+		return 0
 	}
-	return ""
+	return d.columns[c].values[i]
 }
 
 // alike reports whether two rows have the same values.
 func (d *data) alike(columns []Column, i, j int) bool {
-	for _, c := range columns {
-		text, number := d.text[c], d.number[c]
-		if text != nil && text[i] != text[j] || number != nil && number[i] != number[j] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(columns, func(c Column) bool { return d.cell(c, i) != d.cell(c, j) })
 }
 
 // group is a table [runs][problems] of one column, with what its rows share.
@@ -310,7 +319,10 @@ func compare(c Column, a, b string) int {
 func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 	g := group{key: map[Column]string{}, block: r.block, of: r.of}
 	if t > 0 {
-		at = slices.DeleteFunc(slices.Clone(at), func(i int) bool { return !r.covers(i, t) })
+		at = slices.DeleteFunc(slices.Clone(at), func(i int) bool {
+			round := int(r.data.cell("round", i)) // residuals of the rounds before made the policy returned after t
+			return r.of == "loss" && round != t || r.of != "loss" && round >= t
+		})
 	}
 	if len(at) == 0 {
 		return g, nil
@@ -328,8 +340,8 @@ func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 	if t > 0 {
 		g.key[T] = strconv.Itoa(t)
 	}
-	values, ok := r.data.number[r.of]
-	if !ok {
+	of := r.data.columns[r.of]
+	if of == nil || of.names != nil {
 		return g, fmt.Errorf("no column of numbers %q", r.of)
 	}
 	for _, c := range []Column{Method, Recipe, S, Step, Family} {
@@ -343,13 +355,13 @@ func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 	runs := map[float64]map[float64][]float64{} // values by seed and problem
 	for _, i := range at {
 		seed, problem := r.data.cell(Seed, i)+r.data.cell("run", i), float64(i) // or each row is one
-		if r.data.number["problem"] != nil {
+		if r.data.columns["problem"] != nil {
 			problem = r.data.cell("problem", i)
 		}
 		if runs[seed] == nil {
 			runs[seed] = map[float64][]float64{}
 		}
-		runs[seed][problem] = append(runs[seed][problem], values[i])
+		runs[seed][problem] = append(runs[seed][problem], of.values[i])
 	}
 	for _, seed := range slices.Sorted(maps.Keys(runs)) {
 		var run []float64
@@ -363,23 +375,6 @@ func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 		g.runs, g.sample = append(g.runs, strconv.FormatFloat(seed, 'f', -1, 64)), append(g.sample, run)
 	}
 	return g, nil
-}
-
-func (d *data) cell(c Column, i int) float64 {
-	if d.number[c] == nil {
-		return 0
-	}
-	return d.number[c][i]
-}
-
-// covers reports whether row i is of horizon t: of the policy returned after t rounds, or one of
-// the rounds before it, whose residuals made it.
-func (r Rows) covers(i, t int) bool {
-	round := int(r.data.cell("round", i))
-	if r.of == "loss" {
-		return round == t
-	}
-	return round < t
 }
 
 // reduce is the one value of a problem: its loss, or the mean over rounds of a residual.
@@ -400,49 +395,44 @@ func (r Rows) reduce(values []float64, t int) (mean float64, err error) {
 }
 
 // readParquet reads the columns of a file.
-func readParquet(path string) (d *data, err error) {
-	d = &data{text: map[Column][]string{}, number: map[Column][]float64{}}
+func readParquet(path string) (*data, error) {
+	d := &data{columns: map[Column]*column{}}
 	var now Column // which comes, in parts, value by value
-	var text []string
-	var number []float64
-	next := func(c Column) {
-		if text != nil {
-			d.text[now] = text
+	var c *column
+	n, err := rows.Scan(path, func(name string, v parquet.Value) {
+		if c == nil || Column(name) != now {
+			now = Column(name)
+			if d.columns[now] == nil {
+				d.columns[now] = &column{}
+			}
+			c = d.columns[now]
 		}
-		if number != nil {
-			d.number[now] = number
-		}
-		now, text, number = c, d.text[c], d.number[c]
-	}
-	d.n, err = rows.Scan(path, func(c string, v parquet.Value) {
-		if Column(c) != now {
-			next(Column(c))
-		}
+		value := math.NaN() // null
 		switch v.Kind() {
 		case parquet.ByteArray:
-			if b := v.ByteArray(); len(text) > 0 && text[len(text)-1] == string(b) {
-				text = append(text, text[len(text)-1]) // which share their memory
-			} else {
-				text = append(text, string(b))
+			b := v.ByteArray()
+			at := slices.IndexFunc(c.names, func(name string) bool { return name == string(b) })
+			if at < 0 {
+				at, c.names = len(c.names), append(c.names, string(b))
 			}
+			value = float64(at)
 		case parquet.Double:
-			number = append(number, v.Double())
+			value = v.Double()
 		case parquet.Int32, parquet.Int64:
-			number = append(number, float64(v.Int64()))
+			value = float64(v.Int64())
 		case parquet.Boolean:
-			number = append(number, map[bool]float64{true: 1}[v.Boolean()])
-		default:
-			number = append(number, math.NaN()) // null
+			value = map[bool]float64{true: 1}[v.Boolean()]
 		}
+		c.values = append(c.values, value)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("results: %w", err)
 	}
-	next("")
-	for i, excess := range d.number["excess"] { // of block any, which holds no losses
-		d.number["loss"] = append(d.number["loss"], d.number["exact"][i]+excess)
+	if excess := d.columns["excess"]; excess != nil { // of block any, which holds no losses
+		loss := floats.AddTo(make([]float64, n), d.columns["exact"].values, excess.values)
+		d.columns["loss"] = &column{values: loss}
 	}
-	for i := range d.n {
+	for i := range n {
 		d.all = append(d.all, i)
 	}
 	return d, nil

@@ -30,18 +30,16 @@ type run struct {
 	}
 }
 
-// lists reads runs.json and trainings.json.
-func (s *Store) lists() (runs, trainings []run, err error) {
-	for name, list := range map[string]*[]run{"runs.json": &runs, "trainings.json": &trainings} {
-		text, failed := os.ReadFile(filepath.Join(s.Folder, name))
-		if failed == nil {
-			failed = json.Unmarshal(text, list)
-		}
-		if failed != nil {
-			err = errors.Join(err, fmt.Errorf("results: %s: %w", name, failed))
-		}
+// list reads runs.json or trainings.json.
+func (s *Store) list(file string) (all []run, err error) {
+	text, err := os.ReadFile(filepath.Join(s.Folder, file))
+	if err == nil {
+		err = json.Unmarshal(text, &all)
 	}
-	return runs, trainings, err
+	if err != nil {
+		return nil, fmt.Errorf("results: %s: %w", file, err)
+	}
+	return all, nil
 }
 
 // parameters counts the numbers in the weights of a training.
@@ -62,8 +60,9 @@ func (s *Store) parameters(training run) (n int, err error) {
 func (s *Store) table4() (t Table) {
 	t.Columns = []string{"method", "training signal", "online access a round", "training data",
 		"paper: parameters; cost", "parameters", "CPU-h"}
-	runs, trainings, err := s.lists()
-	if t.err = err; err != nil {
+	runs, err := s.list("runs.json")
+	trainings, missing := s.list("trainings.json")
+	if t.err = errors.Join(err, missing); t.err != nil {
 		return t
 	}
 	for _, x := range fields(content("table4.tsv"))[1:] {
@@ -100,38 +99,34 @@ func labelled(method, recipe string) string {
 
 func (s *Store) costs() (t Table) {
 	t.Columns = []string{"what", "runs", "CPU-h", "longest: CPU-h", "made on"}
-	runs, trainings, err := s.lists()
-	if t.err = err; err != nil {
-		return t
-	}
-	type sum struct {
-		n              int
-		hours, longest float64
-		on             []string
-	}
-	sums, order := map[string]*sum{}, []string{}
-	add := func(what string, r run) {
-		x := sums[what]
-		if x == nil {
-			x = &sum{}
-			sums[what], order = x, append(order, what)
-		}
-		x.n, x.hours, x.longest = x.n+1, x.hours+r.Cost.CPU/3600, max(x.longest, r.Cost.CPU/3600)
-		if on := r.Produced.Backend.Name; on != "" && !slices.Contains(x.on, on) {
-			x.on = append(x.on, on)
-		}
-	}
-	for _, r := range trainings {
-		add("training "+ofOne.ReplaceAllString(r.Name, ""), r)
-	}
-	for _, r := range runs {
-		if r.Cost.CPU > 0 {
-			add("block "+r.Block, r)
+	var order []string // of trainings and blocks
+	made := map[string][]run{}
+	for _, file := range []string{"trainings.json", "runs.json"} {
+		all, err := s.list(file)
+		t.err = errors.Join(t.err, err)
+		for _, r := range all {
+			what := "training " + ofOne.ReplaceAllString(r.Name, "")
+			if r.Block != "" {
+				what = "block " + r.Block
+			}
+			if r.Block != "" && r.Cost.CPU == 0 {
+				continue
+			}
+			if made[what] == nil {
+				order = append(order, what)
+			}
+			made[what] = append(made[what], r)
 		}
 	}
 	for _, what := range order {
-		x := sums[what]
-		t.Add(what, x.n, x.hours, x.longest, strings.Join(x.on, ", "))
+		hours, longest, on := 0.0, 0.0, []string(nil)
+		for _, r := range made[what] {
+			hours, longest = hours+r.Cost.CPU/3600, max(longest, r.Cost.CPU/3600)
+			if name := r.Produced.Backend.Name; name != "" && !slices.Contains(on, name) {
+				on = append(on, name)
+			}
+		}
+		t.Add(what, len(made[what]), hours, longest, strings.Join(on, ", "))
 	}
 	return t
 }

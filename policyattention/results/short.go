@@ -12,10 +12,7 @@ import (
 
 // Tables of documents, which have room for less.
 
-// allFindings are the findings of RESULTS, each with a number and the table that has more: README's five first.
-func (s *Store) allFindings() Table { return s.answered("findings.tsv") }
-
-// findings are those of README.
+// findings are those of README, the first five of RESULTS'.
 func (s *Store) findings() Table {
 	t := s.tables["all-findings"]()
 	t.lines = t.lines[:min(5, len(t.lines))]
@@ -35,11 +32,11 @@ func (s *Store) reproduced() (t Table) {
 		"ratio shift method=policyattention family=sparse-transitions t=20",
 		"difference confirmation method=policyattention-mixture t=20",
 	} {
-		at := slices.IndexFunc(ThePaper.Claims, func(c Claim) bool { return strings.HasPrefix(c.Query, prefix) })
+		at := slices.IndexFunc(ThePaper, func(c Claim) bool { return strings.HasPrefix(c.Query, prefix) })
 		if at < 0 {
 			return Table{err: fmt.Errorf("results: no claim about %q", prefix)}
 		}
-		j, err := s.Judge(ThePaper.Claims[at])
+		j, err := s.Judge(ThePaper[at])
 		t.err = errors.Join(t.err, err)
 		t.Add(j.Sentence, j.Printed.Text, said(j.Here), string(j.Verdict), j.Reason)
 	}
@@ -96,8 +93,6 @@ func (s *Store) lead20() Table {
 }
 
 func (s *Store) qualified() Table {
-	return s.tables["qualification"]().keep(func(l line) bool { // recipes that are no controls themselves
-		recipe := fmt.Sprint(l.entries[1])
-		return !strings.HasSuffix(recipe, "-short") && !strings.HasSuffix(recipe, "-cleared")
-	}).short("method", "recipe", "S", "round 1", "round 40", "runs", "minus its control [95 % interval]", "qualifies")
+	return s.tables["qualification"]().keep(func(l line) bool { return l.entries[1] == learner(fmt.Sprint(l.entries[1])) }).
+		short("method", "recipe", "S", "round 1", "round 40", "runs", "minus its control [95 % interval]", "qualifies")
 }

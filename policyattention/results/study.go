@@ -100,8 +100,11 @@ func (s *Store) audit() (t Table) {
 	return t
 }
 
-// controls reports whether a recipe is another's that remembers nothing between rounds: trained so, or cleared.
-func controls(recipe, of string) bool { return recipe == of+"-short" || recipe == of+"-cleared" }
+// learner returns the recipe that another is the control of, one that remembers nothing between rounds, trained so or
+// cleared; a recipe that is no control is its own.
+func learner(recipe string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(recipe, "-short"), "-cleared")
+}
 
 func (s *Store) qualification() (t Table) {
 	t.Columns = []string{"method", "recipe", "S", "round 1: paper", "round 1", "round 40: paper", "round 40", "worst",
@@ -109,7 +112,8 @@ func (s *Store) qualification() (t Table) {
 	rows := s.Block("qualification")
 	first, last := rows.At(1).By(Method, Recipe, S).Median(), rows.At(40).By(Method, Recipe, S).Median()
 	gap := last.match(last, func(g, o group) bool {
-		return g.key[Method] == o.key[Method] && g.key[S] == o.key[S] && controls(o.key[Recipe], g.key[Recipe])
+		return g.key[Method] == o.key[Method] && g.key[S] == o.key[S] && g.key[Recipe] != o.key[Recipe] &&
+			g.key[Recipe] == learner(o.key[Recipe])
 	}).Minus()
 	if t.err = errors.Join(first.err, gap.err); t.err != nil {
 		return t
@@ -131,15 +135,13 @@ func (s *Store) qualification() (t Table) {
 
 // improved says on how many of the problems of all runs the loss falls.
 func improved(first, last group) string {
-	n, of := 0, 0
-	for j := range last.sample {
-		for m := range last.sample[j] {
-			if of++; last.sample[j][m] < first.sample[j][m] {
-				n++
-			}
+	n, before, after := 0, slices.Concat(first.sample...), slices.Concat(last.sample...)
+	for m := range after {
+		if after[m] < before[m] {
+			n++
 		}
 	}
-	return fmt.Sprintf("%d of %d", n, of)
+	return fmt.Sprintf("%d of %d", n, len(after))
 }
 
 // printedSteps are the paper's step sizes α and β by S.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"icrl/policyattention/report"
 	"icrl/policyattention/stats"
 )
@@ -253,15 +255,12 @@ func (t Table) WithTail() Table {
 	return t.each(func(l *line) {
 		tail := make([]any, 5)
 		if x, y := pair(l.group, l.reference); len(x) > 0 {
-			for k, v := range tailNumbers(excess(x, y)) {
-				tail[k] = v
-			}
+			e := excess(x, y)
+			tail = []any{e.Mean, e.P95, e.P99, e.Worst, e.Above}
 		}
 		l.entries = slices.Concat(l.entries, tail)
 	})
 }
-
-func tailNumbers(t stats.Tail) []float64 { return []float64{t.Mean, t.P95, t.P99, t.Worst, t.Above} }
 
 // Often is the share of problems locked above which a run counts as one that locks up. It was fixed when five actors
 // of S = 4 had been seen, before the others were trained.
@@ -273,9 +272,7 @@ const Behind = .05
 func excess(x, y [][]float64) stats.Tail {
 	var all []float64
 	for j := range x {
-		for m := range x[j] {
-			all = append(all, x[j][m]-y[j][m])
-		}
+		all = append(all, floats.SubTo(make([]float64, len(x[j])), x[j], y[j])...)
 	}
 	return stats.TailOf(all, Behind)
 }
@@ -295,7 +292,7 @@ func pair(x, y group) (a, b [][]float64) {
 }
 
 // Beside puts the paper's number before the last estimate, where it prints one.
-func (t Table) Beside(p *Paper) Table {
+func (t Table) Beside(p Paper) Table {
 	at := -1
 	for _, l := range t.lines {
 		for i, entry := range l.entries {
@@ -321,7 +318,7 @@ func (t Table) keep(passes func(line) bool) Table {
 
 // Wide writes the last estimate in one row for the columns that come first, with a pair of columns for
 // each combination of the others, those named: what the paper prints, and what is found here.
-func (t Table) Wide(p *Paper, columns ...Column) Table {
+func (t Table) Wide(p Paper, columns ...Column) Table {
 	kept := len(t.by) - len(columns)
 	out := Table{Table: report.Table{Columns: slices.Clone(t.Columns[:kept]), Digits: report.Decimals(4)}, err: t.err}
 	places := make([]int, len(t.lines)) // of columns
@@ -345,8 +342,8 @@ func (t Table) Wide(p *Paper, columns ...Column) Table {
 			out.Add(row...)
 		}
 		row[places[i]], row[places[i]+1] = p.Printed(l.last.Query), l.last
-		if r := p.Reason(l.last.Query); r != nil {
-			row[len(row)-1] = r
+		if c := p.about(l.last.Query); c != nil && c.Reason != "" {
+			row[len(row)-1] = c.Reason
 		}
 	}
 	return out

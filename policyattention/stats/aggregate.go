@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -127,13 +128,10 @@ func Share(k float64, n int) Estimate {
 // Statistics 6, 1979). The order is kept.
 func Holm(p []float64) []float64 {
 	n, greatest := len(p), 0.0
-	adjusted, order := make([]float64, n), make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
+	adjusted, order, ascending := make([]float64, n), make([]int, n), slices.Clone(p)
+	floats.ArgsortStable(ascending, order)
 	for rank, i := range order {
-		greatest = max(greatest, min(1, float64(n-rank)*p[i]))
+		greatest = max(greatest, min(1, float64(n-rank)*ascending[rank]))
 		adjusted[i] = greatest
 	}
 	return adjusted

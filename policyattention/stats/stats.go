@@ -7,12 +7,12 @@
 package stats
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"sort"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"icrl/internal/numeric"
@@ -160,10 +160,7 @@ func (b Bootstrap) PairedDifference(x, y [][]float64) (Estimate, error) {
 	}
 	d := make([][]float64, len(x))
 	for j := range x {
-		d[j] = make([]float64, len(x[j]))
-		for m := range x[j] {
-			d[j][m] = x[j][m] - y[j][m]
-		}
+		d[j] = floats.SubTo(make([]float64, len(x[j])), x[j], y[j])
 	}
 	return b.estimate("paired difference", ranking.median, only, middle, d)
 }
@@ -280,14 +277,8 @@ type ranking struct {
 }
 
 func rank(run []float64) ranking {
-	r := ranking{problems: make([]int, len(run))}
-	for m := range r.problems {
-		r.problems[m] = m
-	}
-	slices.SortStableFunc(r.problems, func(a, b int) int { return cmp.Compare(run[a], run[b]) })
-	for _, m := range r.problems {
-		r.values = append(r.values, run[m])
-	}
+	r := ranking{slices.Clone(run), make([]int, len(run))}
+	floats.ArgsortStable(r.values, r.problems)
 	return r
 }
 
