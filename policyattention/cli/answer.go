@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -230,10 +231,7 @@ func (a *answer) write(g *globals) (err error) {
 	if err != nil || a.Out == "" {
 		return err
 	}
-	values := a.q
-	if values == nil { // there was no time to solve for them
-		values = a.Q
-	}
+	values := cmp.Or(a.q, a.Q) // there may have been no time to solve for them
 	return mdpfile.WriteSolution(a.Out, a.Problem.MDP, a.Policy.Pi, values)
 }
 

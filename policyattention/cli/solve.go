@@ -146,10 +146,7 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 	switch a.Actor {
 	case "exact":
 	case "decoder":
-		bound := m.RMax()
-		if bound == 0 {
-			bound = 1 // there are no rewards, and a cap must be above 0
-		}
+		bound := cmp.Or(m.RMax(), 1) // where there are no rewards a cap must be above 0
 		d, err := decoder.New(decoder.Caps{
 			States: m.States(), Actions: m.Actions(), Gamma: m.Gamma, RMax: bound,
 			EtaMin: eta, EtaMax: eta, Rounds: a.Rounds,

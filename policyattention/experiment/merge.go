@@ -30,7 +30,7 @@ func (s *Store) Merge(ctx context.Context) (put int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	m := merge{records: map[string][]Record{trainingsFile: {}, runsFile: {}}, tables: map[Block]*rows.Tables{}}
+	m := merge{records: map[string][]Record{trainingsFile: {}, runsFile: {}}, tables: map[Block]rows.Tables{}}
 	if err := errors.Join(m.gather(s, tasks), m.unplanned(s, tasks)); err != nil {
 		return 0, err
 	}
@@ -57,7 +57,7 @@ func (s *Store) Merge(ctx context.Context) (put int, err error) {
 // merge is what Merge gathers before it writes anything.
 type merge struct {
 	records map[string][]Record // by the file that lists them
-	tables  map[Block]*rows.Tables
+	tables  map[Block]rows.Tables
 	merged  []string // folders and files that go
 	put     int
 }
@@ -88,10 +88,9 @@ func (m *merge) gather(s *Store, tasks []Unit) error {
 }
 
 func (m *merge) add(r Record, t rows.Tables) {
-	if m.tables[r.Block] == nil {
-		m.tables[r.Block] = &rows.Tables{}
-	}
-	m.tables[r.Block].Append(t)
+	all := m.tables[r.Block]
+	all.Append(t)
+	m.tables[r.Block] = all
 	file := runsFile
 	if r.Block == "" {
 		file = trainingsFile

@@ -77,9 +77,7 @@ func (p *Panel) look(i int) (color.Color, []vg.Length) {
 
 // points returns what of a series can be drawn: finite, and positive on logarithmic axes.
 func (p *Panel) points(s Series) (xy plotter.XYs, at []int) {
-	can := func(v float64, logarithmic bool) bool {
-		return !math.IsNaN(v) && !math.IsInf(v, 0) && (v > 0 || !logarithmic)
-	}
+	can := func(v float64, logarithmic bool) bool { return finite(v) && (v > 0 || !logarithmic) }
 	for i, y := range s.Y {
 		x := float64(i)
 		if s.X != nil {
@@ -91,6 +89,8 @@ func (p *Panel) points(s Series) (xy plotter.XYs, at []int) {
 	}
 	return xy, at
 }
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // Drawable returns a series with what of it can be drawn.
 func (p *Panel) Drawable(s Series) Series {
@@ -129,28 +129,21 @@ func (p *Panel) axes() *plot.Plot {
 }
 
 // build draws the series and returns their names.
-func (p *Panel) build() (*plot.Plot, []ending, error) {
-	a := p.axes()
-	var ends []ending
+func (p *Panel) build() (a *plot.Plot, ends []ending) {
+	a = p.axes()
 	for i, s := range p.Series {
 		c, dashes := p.look(i)
 		xy, at := p.points(s)
 		if len(xy) == 0 {
 			continue
 		}
-		if err := add(a, s, xy, c, dashes); err != nil {
-			return nil, nil, fmt.Errorf("report: panel %q: %w", p.Title, err)
-		}
-		for k := range xy {
-			if s.Lo == nil || !(s.Lo[at[k]] > 0 || !p.LogY) || math.IsInf(s.Hi[at[k]], 0) {
+		add(a, s, xy, c, dashes)
+		for k, i := range at {
+			if s.Lo == nil || !(s.Lo[i] > 0 || !p.LogY) || !finite(s.Hi[i]-s.Lo[i]) {
 				continue
 			}
-			bar, err := plotter.NewLine(plotter.XYs{{X: xy[k].X, Y: s.Lo[at[k]]}, {X: xy[k].X, Y: s.Hi[at[k]]}})
-			if err != nil {
-				return nil, nil, fmt.Errorf("report: panel %q: %w", p.Title, err)
-			}
-			bar.Color, bar.Width = c, .7
-			a.Add(bar)
+			bar := plotter.XYs{{X: xy[k].X, Y: s.Lo[i]}, {X: xy[k].X, Y: s.Hi[i]}}
+			a.Add(&plotter.Line{XYs: bar, LineStyle: draw.LineStyle{Color: c, Width: .7}})
 		}
 		if s.Name != "" {
 			ends = append(ends, endOf(s.Name, c, xy))
@@ -161,30 +154,20 @@ func (p *Panel) build() (*plot.Plot, []ending, error) {
 			axis.Min, axis.Max = axis.Min/2, axis.Max*2
 		}
 	}
-	return a, ends, nil
+	return a, ends
 }
 
 // add draws the points of a series.
-func add(a *plot.Plot, s Series, xy plotter.XYs, c color.Color, dashes []vg.Length) error {
-	if s.Dots {
-		dots, err := plotter.NewScatter(xy)
-		if err != nil {
-			return err
-		}
-		dots.Color, dots.Radius, dots.Shape = c, 4, draw.CircleGlyph{}
-		if s.Open {
-			dots.Radius, dots.Shape = 3.5, draw.RingGlyph{}
-		}
-		a.Add(dots)
-		return nil
+func add(a *plot.Plot, s Series, xy plotter.XYs, c color.Color, dashes []vg.Length) {
+	if !s.Dots {
+		a.Add(&plotter.Line{XYs: xy, LineStyle: draw.LineStyle{Color: c, Width: 1.6, Dashes: dashes}})
+		return
 	}
-	line, err := plotter.NewLine(xy)
-	if err != nil {
-		return err
+	style := draw.GlyphStyle{Color: c, Radius: 4, Shape: draw.CircleGlyph{}}
+	if s.Open {
+		style.Radius, style.Shape = 3.5, draw.RingGlyph{}
 	}
-	line.Color, line.Width, line.Dashes = c, 1.6, dashes
-	a.Add(line)
-	return nil
+	a.Add(&plotter.Scatter{XYs: xy, GlyphStyle: style})
 }
 
 func (f *Figure) draw(c draw.Canvas) error {
@@ -196,10 +179,7 @@ func (f *Figure) draw(c draw.Canvas) error {
 	plots, ends := make([]*plot.Plot, len(f.Panels)), make([][]ending, len(f.Panels))
 	room := make([]vg.Length, len(f.Panels)) // right of each
 	for i, p := range f.Panels {
-		var err error
-		if plots[i], ends[i], err = p.build(); err != nil {
-			return err
-		}
+		plots[i], ends[i] = p.build()
 		room[i] = nameRoom(plots[i], ends[i])
 	}
 	tiles := draw.Tiles{

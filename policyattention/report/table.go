@@ -174,7 +174,7 @@ func (t Table) json(w io.Writer) error {
 func plain(entry any) any {
 	switch v := entry.(type) {
 	case float64:
-		if math.IsInf(v, 0) || math.IsNaN(v) {
+		if !finite(v) {
 			return nil
 		}
 	case Interval:

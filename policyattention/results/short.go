@@ -93,6 +93,7 @@ func (s *Store) lead20() Table {
 }
 
 func (s *Store) qualified() Table {
-	return s.tables["qualification"]().keep(func(l line) bool { return l.entries[1] == learner(fmt.Sprint(l.entries[1])) }).
+	learns := func(l line) bool { return l.entries[1] == learner(fmt.Sprint(l.entries[1])) } // it is no control itself
+	return s.tables["qualification"]().keep(learns).
 		short("method", "recipe", "S", "round 1", "round 40", "runs", "minus its control [95 % interval]", "qualifies")
 }

@@ -18,11 +18,12 @@ func (s *Store) mechanism() Table {
 		return s.Block(block).Of(of).By(Method, S).with("rule", func(line) any { return name }).Mean().
 			Beside(ThePaper).WithInterval()
 	}
-	return s.Block("mechanism").Of("row_l1").By(Method, S, "rule").Mean().Beside(ThePaper).WithInterval().
+	t := s.Block("mechanism").Of("row_l1").By(Method, S, "rule").Mean().Beside(ThePaper).WithInterval().
 		Then(quantity("mechanism-steps", "fitted_eta", "fitted η, mean")).
 		Then(quantity("calibration-steps", "fitted_eta", "fitted η at .8")).
-		Then(quantity("backups", "error", "error of a backup")).
-		Named("rule", "row-L1 to a rule, or quantity", "mean", "here", "95 % interval", "range over runs")
+		Then(quantity("backups", "error", "error of a backup"))
+	t.Columns = []string{"method", "S", "row-L1 to a rule, or quantity", "paper", "here", "range over runs"}
+	return t
 }
 
 func (s *Store) frontier() Table {
@@ -201,7 +202,7 @@ func (s *Store) critics() Table {
 			return c.shown()
 		}).
 		match(oracle, func(g, o group) bool { return g.key[S] == o.key[S] && g.key[T] == o.key[T] }).
-		Ratio().WithInterval().RatioOfMeans().WithInterval().WithTail().
+		Ratio().WithInterval().estimate("ratio-of-means", "means / exact PMD").WithInterval().WithTail().
 		match(loops, func(g, o group) bool {
 			mean := "sample-mean"
 			if strings.HasPrefix(g.key[Method], "policyattention") {
@@ -209,8 +210,7 @@ func (s *Store) critics() Table {
 			}
 			return o.key[Method] == mean && g.key[Method] != mean && g.key[S] == o.key[S] && g.key[T] == o.key[T]
 		}).
-		RatioOfMeans().Named("ratio of means", "means / exact PMD", "ratio of means", "means / mean of samples").
-		WithInterval().Paired().WithInterval()
+		estimate("ratio-of-means", "means / mean of samples").WithInterval().Paired().WithInterval()
 }
 
 // any sets the actor for any MDP beside the actors of fixed shape, on their problems.

@@ -349,17 +349,6 @@ func (t Table) Wide(p Paper, columns ...Column) Table {
 	return out
 }
 
-// Named renames columns, from and to in turn, the first that is called so.
-func (t Table) Named(names ...string) Table {
-	t.Columns = slices.Clone(t.Columns)
-	for k := 0; k+1 < len(names); k += 2 {
-		if i := slices.Index(t.Columns, names[k]); i >= 0 {
-			t.Columns[i] = names[k+1]
-		}
-	}
-	return t
-}
-
 // Then appends the rows of another table, which has as many columns.
 func (t Table) Then(other Table) Table {
 	if t.Columns == nil {
