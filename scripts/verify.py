@@ -289,14 +289,13 @@ class Verifier:
         controller = config.get("controller") or {}
         exact = not controller.keys() - {"actor", "phi"}  # the critic
         if "kept" in config or policies:
-            kept, tables = config["kept"], [q is not None and len(q) > 0 for q in policies["q"]]
+            kept = config["kept"]
             of = np.stack(policies["policy"]).reshape(n, len(kept), *shape)
             losses = stored["loss"][:, [rounds.index(k) for k in kept]]
             for name, again in (("round", kept), ("problem", numbers)):
                 self.agree(f"{what}: {name} of policies", policies[name].reshape(n, -1), again)
             self.agree(f"{what}: sums of policies", of.sum(axis=-1), 1)
             self.agree(f"{what}: losses of policies", losses, loss(problems, of), LOOP)
-            self.agree(f"{what}: tables of the critic", tables, 0 if exact else tables)
         step, few, tolerance = None, 64 if brief else n, LOOP
         if "actor" in controller and exact:
             t, after = controller["actor"]["training"], controller["actor"]["step"]

@@ -100,7 +100,7 @@ func Score(
 				return nil, fmt.Errorf("problem %d, round %d: %w", i, horizon, err)
 			}
 			all = append(all, rows.Tuned{Start: string(start), Alpha: steps.Alpha, Beta: steps.Beta,
-				Problem: int32(i), Round: int32(horizon), Loss: loss})
+				Problem: int32(i), Round: int32(horizon), Loss: rows.Single(loss)})
 		}
 	}
 	return all, nil

@@ -108,7 +108,7 @@ func WriteFile(path string, b []byte) error {
 
 // WriteJSON stores v as a file of JSON, as WriteFile does.
 func WriteJSON(path string, v any) error {
-	text, err := json.MarshalIndent(v, "", " ")
+	text, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}

@@ -30,8 +30,7 @@ type Loop struct {
 	// is the step size of the exact PMD that it is compared with.
 	Deployment method.Deployment `json:"controller,omitempty"`
 
-	block  block
-	single bool // the numbers of its rows are rounded to float32
+	block block
 }
 
 func (l *Loop) compute(s *Store, key rows.Key, at []int32, stored *Result) (*Result, error) {
@@ -135,7 +134,7 @@ func (l *Loop) rows(key rows.Key, problems []int32, scored []control.Scored) (al
 		if l.block.Alone || k >= len(values) {
 			return math.NaN()
 		}
-		return l.rounded(values[k])
+		return rows.Single(values[k])
 	}
 	for i, s := range scored {
 		if l.block.Brief {
@@ -143,20 +142,12 @@ func (l *Loop) rows(key rows.Key, problems []int32, scored []control.Scored) (al
 		}
 		for _, k := range rounds {
 			all = append(all, rows.Round{
-				Key: key, Problem: problems[i], Round: int32(k), Loss: l.rounded(s.Loss[k]), Gap: s.Gap, E0: s.E0,
+				Key: key, Problem: problems[i], Round: int32(k), Loss: rows.Single(s.Loss[k]), Gap: s.Gap, E0: s.E0,
 				Zeta: at(s.Zeta, k), RowL1: at(s.RowL1, k), Delta: at(s.Delta, k), Defect: at(s.Defect, k),
 			})
 		}
 	}
 	return all
-}
-
-// rounded returns v as the rows of the loop have it.
-func (l *Loop) rounded(v float64) float64 {
-	if l.single {
-		return float64(float32(v))
-	}
-	return v
 }
 
 // tuned adds the losses of a learner at its step sizes, which starts from the uniform policy.
@@ -167,7 +158,7 @@ func (l *Loop) tuned(r *Result, key rows.Key, scales []*control.Scale, trajector
 	}
 	r.Tuned, err = baseline.Score(trajectories, learner.StepSizes(), baseline.Uniform, scales)
 	for i := range r.Tuned {
-		r.Tuned[i].Key, r.Tuned[i].Loss = key, l.rounded(r.Tuned[i].Loss)
+		r.Tuned[i].Key = key
 	}
 	return err
 }
@@ -184,7 +175,7 @@ func (l *Loop) sharpened(r *Result, key rows.Key, scales []*control.Scale, traje
 				return err
 			}
 			r.Tuned = append(r.Tuned, rows.Tuned{Key: key, Alpha: temperature, Beta: math.NaN(), Problem: int32(i),
-				Round: int32(l.Rounds), Loss: l.rounded(loss)})
+				Round: int32(l.Rounds), Loss: rows.Single(loss)})
 		}
 	}
 	return nil
@@ -225,10 +216,7 @@ func (l *Loop) checkPolicies(stored *Result, differs func(row int, what string))
 	if err != nil {
 		return err
 	}
-	losses, rounding := map[[2]int32]float64{}, 0.0
-	if l.single {
-		rounding = single
-	}
+	losses := map[[2]int32]float64{}
 	for _, r := range stored.Rounds {
 		losses[[2]int32{r.Problem, r.Round}] = r.Loss
 	}
@@ -240,7 +228,7 @@ func (l *Loop) checkPolicies(stored *Result, differs func(row int, what string))
 		}
 		loss, err := scales[p.Problem].Loss(mat.NewDense(l.Problems.States, l.Problems.Actions, slices.Clone(p.Policy)))
 		want, ok := losses[[2]int32{p.Problem, p.Round}]
-		if err != nil || !ok || !(math.Abs(loss-want) <= exactly*max(1, want)+rounding*want) {
+		if err != nil || !ok || !(math.Abs(loss-want) <= exactly*max(1, want)+single*want) {
 			differs(n+1, fmt.Sprintf("%s: the stored policy has loss %v (%v), its row says %v", at, loss, err, want))
 		}
 	}

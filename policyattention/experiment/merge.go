@@ -1,7 +1,9 @@
 package experiment
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -137,13 +139,25 @@ func (m *merge) write(s *Store, tasks []Unit) error {
 	}
 	for _, file := range []string{trainingsFile, runsFile} {
 		if err == nil {
-			err = WriteJSON(filepath.Join(s.Root, file), m.records[file])
+			err = writeRecords(filepath.Join(s.Root, file), m.records[file])
 		}
 	}
 	if err != nil {
 		return err
 	}
 	return writeSums(s.Root, m.merged)
+}
+
+// writeRecords stores records as a list in JSON, one on each line.
+func writeRecords(path string, records []Record) error {
+	lines := make([][]byte, len(records))
+	for i, r := range records {
+		var err error
+		if lines[i], err = json.Marshal(r); err != nil {
+			return fmt.Errorf("experiment: %w", err)
+		}
+	}
+	return WriteFile(path, slices.Concat([]byte("[\n"), bytes.Join(lines, []byte(",\n")), []byte("\n]\n")))
 }
 
 // problems returns the evaluation problems, so that nobody needs our random streams.

@@ -86,11 +86,9 @@ func (c Rules) compute(s *Store, key rows.Key, at []int32, _ *Result) (*Result, 
 			}
 			r.Rules = append(r.Rules, rows.Rule{
 				Key: key, Problem: at[i], Round: int32(x.Round), Eta: x.Eta, Rule: string(rule),
-				RowL1: pmd.RowL1(next[i].Pi, target),
+				RowL1: rows.Single(pmd.RowL1(next[i].Pi, target)),
 			})
 		}
-		r.Policies = append(r.Policies, rows.Policy{Key: key, Problem: at[i], Round: int32(x.Round) + 1,
-			Policy: flat(next[i].Pi)})
 	}
 	if len(contexts) < c.Problems.Problems { // a fit is over all inputs
 		return r, nil
@@ -147,10 +145,9 @@ func (c OneBackup) compute(s *Store, key rows.Key, at []int32, _ *Result) (*Resu
 		for j, v := range values[i].RawMatrix().Data {
 			sum += math.Abs(v - exact[j])
 		}
-		row := rows.Backup{Key: key, Problem: at[i], Round: int32(x.Round), Error: sum / float64(len(exact)),
-			Largest: pmd.Delta(x.MDP, values[i], x.Pi, x.Q)}
-		r.Backups = append(r.Backups, row)
-		r.Policies = append(r.Policies, rows.Policy{Key: key, Problem: at[i], Round: row.Round, Q: flat(values[i])})
+		r.Backups = append(r.Backups, rows.Backup{Key: key, Problem: at[i], Round: int32(x.Round),
+			Error:   rows.Single(sum / float64(len(exact))),
+			Largest: rows.Single(pmd.Delta(x.MDP, values[i], x.Pi, x.Q))})
 	}
 	return r, nil
 }

@@ -29,14 +29,16 @@ type Round struct {
 	Defect  float64 `parquet:"defect,optional,split,zstd"` // lifted greedy defect ḡ_k
 }
 
-// Policy is the policy returned after a round on one problem, [S·A] row-major, and where the critic
-// is not the exact one its table Q_k, [S·A].
+// Single rounds a number to float32, as losses and residuals are stored: they have no more digits that matter, and
+// files stay small.
+func Single(v float64) float64 { return float64(float32(v)) }
+
+// Policy is the policy returned after a round on one problem, [S·A] row-major.
 type Policy struct {
 	Key
 	Problem int32     `parquet:"problem,zstd"`
 	Round   int32     `parquet:"round,zstd"`
 	Policy  []float64 `parquet:"policy,list,zstd" parquet-element:",split,zstd"`
-	Q       []float64 `parquet:"q,list,zstd" parquet-element:",split,zstd"`
 }
 
 // Choice is what a controller drew on one problem: the actions of its walk.

@@ -42,11 +42,11 @@ func TestRoundTrip(t *testing.T) {
 		read[2].Loss != 1/5. {
 		t.Errorf("%v, %v, want %v", read, err, rounds)
 	}
-	policies := []Policy{{Policy: []float64{1, 0}, Q: nil}, {Key: Key{Method: "m"}, Q: []float64{math.Inf(-1)}},
+	policies := []Policy{{Key: Key{Method: "m"}, Policy: []float64{math.Inf(-1)}}, {Policy: nil},
 		{Round: 7, Policy: []float64{.5, .5, 1}}}
 	testkit.Check(t, Write(path, policies))
 	if read, err := Read[Policy](path); err != nil || !equal(read, policies) || len(read[2].Policy) != 3 ||
-		read[0].Q != nil {
+		read[1].Policy != nil {
 		t.Errorf("%v, %v, want %v", read, err, policies)
 	}
 	if none, err := Read[Round](path); err == nil || none != nil || !strings.Contains(err.Error(), path) {
