@@ -68,7 +68,10 @@ func (f Features) carry(states, actions int, rng *rand.Rand) (func(dTheta, dW []
 		return func(_, _ []float64) {}, nil
 	case Dense:
 		pairs, values := gram(states*actions, rng), gram(states, rng)
-		return func(dTheta, dW []float64) { pairs(dTheta); values(dW) }, nil
+		return func(dTheta, dW []float64) {
+			pairs(dTheta)
+			values(dW)
+		}, nil
 	}
 	return nil, fmt.Errorf("baseline: features %q, want %q or %q", f, OneHot, Dense)
 }

@@ -22,28 +22,25 @@ func open(m *method.Models, d *method.InContext[Config]) (func(lives int) baseli
 type reader struct {
 	Config
 	network *engine.Network[float32]
-	room    int                    // tokens of the context that are used
-	cache   *engine.Cache[float32] // of what each life has shown
+	cache   *engine.Cache[float32] // of what each life has shown, with room for the context
 }
 
 // newReader returns one that has read nothing. Its context has room for one round where it is cleared before each.
 func newReader(c Config, network *engine.Network[float32], lives int, cleared bool) *reader {
-	r := &reader{Config: c, network: network, room: c.Context}
 	if cleared {
-		r.room = c.ShortContext().Context
+		return &reader{c, network, network.NewCache(lives, c.ShortContext().Context)}
 	}
-	r.cache = network.NewCache(lives, r.room)
-	return r
+	return &reader{c, network, network.NewCache(lives, c.Context)}
 }
 
 // Begin implements baseline.Reader. Where the context has no room for a round and the query after it, the cache is
 // emptied, and positions count from the first token that is read again.
 func (r *reader) Begin() (again int) {
-	if r.cache.Length+baseline.Window+1 <= r.room {
+	if r.cache.Length+baseline.Window+1 <= r.cache.Room {
 		return 0
 	}
 	r.cache.Length = 0
-	return r.room - baseline.Window - 1
+	return r.cache.Room - baseline.Window - 1
 }
 
 // Read implements baseline.Reader.

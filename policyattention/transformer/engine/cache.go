@@ -34,11 +34,10 @@ type cached[F Float] struct {
 }
 
 // Extend takes k more tokens of each of B sequences [B, k, Features] through the network and returns
-// their outputs [B, k, Outputs]. The new ones follow
-// one another, and are in the cache afterwards; or they are alternatives, each of them as if it were
-// the only new one, and the cache is left as it was. It returns an error for an unordered network,
-// whose outputs for earlier tokens depend on later ones, for a cache that has no
-// room, and for another number of tokens.
+// their outputs [B, k, Outputs]. The new ones follow one another, and are in the cache afterwards; or they
+// are alternatives, each of them as if it were the only new one, and the cache is left as it was. It returns
+// an error for an unordered network, whose outputs for earlier tokens depend on later ones, for a cache that
+// has no room, and for another number of tokens.
 func (n *Network[F]) Extend(of *Cache[F], k int, tokens []F, alternatives bool) ([]F, error) {
 	c, p := n.Config, Pass{of.Sequences, k, k}
 	if err := n.check(p, len(tokens), p.B*k*c.Outputs); err != nil {
