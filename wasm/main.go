@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"syscall/js"
 
@@ -252,15 +253,16 @@ func matrix(args []js.Value) (any, error) {
 			return nil, err
 		}
 	}
-	var data []float64
-	for _, r := range rows {
-		data = append(data, r...)
-	}
+	return shaped(rows), nil
+}
+
+// shaped returns rows of one length as a table with its shape.
+func shaped(rows [][]float64) any {
 	cols := 0
 	if len(rows) > 0 {
 		cols = len(rows[0])
 	}
-	return map[string]any{"rows": len(rows), "cols": cols, "data": array(data)}, nil
+	return map[string]any{"rows": len(rows), "cols": cols, "data": array(slices.Concat(rows...))}
 }
 
 // weight(call, name) returns a weight matrix of the call's network.
@@ -269,8 +271,7 @@ func weight(args []js.Value) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, cols := m.Dims()
-	return map[string]any{"rows": rows, "cols": cols, "data": table(m)}, nil
+	return shaped(mdp.ToRows(m)), nil
 }
 
 // digest(bytes) returns the SHA-256 of a Uint8Array in hex. Browsers offer one
@@ -292,14 +293,7 @@ func list[T any](x []T) []any {
 
 func table(m *mat.Dense) js.Value { return array(flat(m)) }
 
-func flat(m *mat.Dense) []float64 {
-	rows, cols := m.Dims()
-	x := make([]float64, 0, rows*cols)
-	for i := range rows {
-		x = append(x, m.RawRowView(i)...)
-	}
-	return x
-}
+func flat(m *mat.Dense) []float64 { return slices.Concat(mdp.ToRows(m)...) }
 
 // array copies x into a Float64Array, whose bytes are little-endian in every browser.
 func array(x []float64) js.Value {

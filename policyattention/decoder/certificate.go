@@ -223,6 +223,10 @@ func (c *Certificate) ZetaAt(eta float64) float64 {
 // check names the first cap that is out of range.
 func (c Caps) check() error {
 	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+	least, most := 0.0, 0.0
+	if m := c.Override; m != nil {
+		least, most = min(m.Kappa, m.Nu, m.Tau1, m.Tau2), max(m.Kappa, m.Nu, m.Tau1, m.Tau2)
+	}
 	for _, bad := range []struct {
 		is   bool
 		cap  string
@@ -248,22 +252,13 @@ func (c Caps) check() error {
 			"a finite tolerance, above 0 where packets is not given"},
 		{!(c.Phi >= 0 && c.Phi <= 1), "phi", c.Phi, "a mixture weight in [0, 1]"},
 		{!(c.Floor >= 0 && c.Floor <= 1/float64(c.Actions)), "floor", c.Floor, "a probability of at most 1/actions"},
-		{c.Override != nil && !c.Override.positive(), "override", c.Override, "finite numbers above 0"},
+		{c.Override != nil && !(least > 0 && finite(most)), "override", c.Override, "finite numbers above 0"},
 	} {
 		if bad.is {
 			return fmt.Errorf("decoder: cap %s is %v, want %s", bad.cap, bad.got, bad.want)
 		}
 	}
 	return nil
-}
-
-func (m *Margins) positive() bool {
-	for _, x := range []float64{m.Kappa, m.Nu, m.Tau1, m.Tau2} {
-		if !(x > 0) || math.IsInf(x, 1) {
-			return false
-		}
-	}
-	return true
 }
 
 // String prints margins for error messages.

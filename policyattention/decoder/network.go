@@ -48,10 +48,9 @@ type Head struct {
 }
 
 // LayerNorm is the standard operation: subtract the mean, divide by
-// √(variance + Epsilon), multiply by Gain. Its bias is zero.
+// √(variance + numeric.LayerNormEpsilon), multiply by Gain. Its bias is zero.
 type LayerNorm struct {
-	Gain    []float64 // [Width]
-	Epsilon float64
+	Gain []float64 // [Width]
 }
 
 // apply stores the norm of x [Width] in dst [Width], which may be x.
@@ -67,7 +66,7 @@ func (l *LayerNorm) apply(dst, x []float64) {
 		dst[i] = v - mean
 		variance += float64(dst[i] * dst[i])
 	}
-	scale := 1 / math.Sqrt(variance/n+l.Epsilon)
+	scale := 1 / math.Sqrt(variance/n+numeric.LayerNormEpsilon)
 	for i, g := range l.Gain {
 		dst[i] *= float64(scale * g)
 	}

@@ -30,7 +30,7 @@ func randomMatrix(rng *rand.Rand, rows, cols int, density float64) *mat.Dense {
 func randomNetwork(rng *rand.Rand, blocks, width, dim, hidden int, density float64, norm bool) *Network {
 	n := &Network{Width: width, HeadDim: dim}
 	if norm {
-		n.Norm = &LayerNorm{Epsilon: 1e-5}
+		n.Norm = &LayerNorm{}
 		for range width {
 			n.Norm.Gain = append(n.Norm.Gain, 1+.1*rng.NormFloat64())
 		}

@@ -67,8 +67,7 @@ func NewCarrier(width int, h float64) (*Carrier, error) {
 // norm returns the layer normalization with gain H/√(d+2).
 func (c *Carrier) norm() *LayerNorm {
 	n := len(c.U)
-	gain := slices.Repeat([]float64{c.H / math.Sqrt(float64(n))}, n)
-	return &LayerNorm{Gain: gain, Epsilon: numeric.LayerNormEpsilon}
+	return &LayerNorm{Gain: slices.Repeat([]float64{c.H / math.Sqrt(float64(n))}, n)}
 }
 
 // embed stores the token of a payload in dst.

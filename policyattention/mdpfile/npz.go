@@ -64,8 +64,8 @@ func readNPZ(d *draft, _ string, data []byte, _ opener) error {
 	d.Minimize = d.Minimize || x["costs"] != nil
 	d.r, d.pi0 = cmp.Or(x["r"], x["costs"]), x["pi0"]
 	if d.r == nil && !d.priced && slices.Equal(prefixes, []string{""}) {
-		return errors.New(`one sparse matrix alone; write {"gamma": …, "r": …, "P": "NAME.npz"} into a .json file ` +
-			"beside it, or add gamma and r to it: numpy.savez(name, gamma=…, r=…, **numpy.load(matrix))")
+		return errors.New(`one sparse matrix alone; write {"gamma": …, "r": …, "P": "NAME.npz"} into a .json ` +
+			"file beside it, or add gamma and r to it: numpy.savez(name, gamma=…, r=…, **numpy.load(matrix))")
 	}
 	return nil
 }
