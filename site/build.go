@@ -17,13 +17,6 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// learned describes the trained weights that the page can load.
-type learned struct {
-	File    string `json:"file"`
-	SHA256  string `json:"sha256"`            // of the .safetensors file, in hex
-	Weights string `json:"weights,omitempty"` // that file in base64, where the page holds it
-}
-
 // Build writes the page into the folder out: index.html, which works over http and from a file alike, and
 // what it loads: engine.wasm.gz over http and engine.js, which holds the same bytes, from a file; full.js, an
 // engine that reads files of all formats and runs the trained network, and learned.js, its weights, when they
@@ -204,20 +197,20 @@ func hash(script string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// pack makes a weights file ready for the page: it returns what the page knows of
-// it, in JSON, and unless the page is to hold the weights writes their script.
+// pack makes a weights file ready for the page: it returns what the page knows of it, in JSON, with its bytes in
+// base64 if the page is to hold them, and else writes their script.
 func pack(out, path string, whole bool) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return "", fmt.Errorf("site: %w", err)
 	}
-	l := learned{File: "learned.js", SHA256: fmt.Sprintf("%x", sha256.Sum256(b))}
+	learned := map[string]string{"file": "learned.js", "sha256": fmt.Sprintf("%x", sha256.Sum256(b))}
 	if whole {
-		l.Weights = base64.StdEncoding.EncodeToString(b)
-	} else if err := write(out, l.File, script("policyAttentionWeights", b)); err != nil {
+		learned["weights"] = base64.StdEncoding.EncodeToString(b)
+	} else if err := write(out, learned["file"], script("policyAttentionWeights", b)); err != nil {
 		return "", err
 	}
-	known, err := json.Marshal(l)
+	known, err := json.Marshal(learned)
 	if err != nil {
 		return "", fmt.Errorf("site: %w", err)
 	}

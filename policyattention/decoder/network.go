@@ -107,24 +107,17 @@ func (n *Network) validate(readouts ...*Readout) error {
 		vector(r.Name+".bias", r.Bias, len(r.Bias))
 	}
 	for _, w := range list {
-		if err := w.validate(); err != nil {
-			return err
+		if w.Matrix == nil {
+			return fmt.Errorf("decoder: weight %s is missing", w.Name)
 		}
-	}
-	return nil
-}
-
-func (w Weight) validate() error {
-	if w.Matrix == nil {
-		return fmt.Errorf("decoder: weight %s is missing", w.Name)
-	}
-	if r, c := w.Matrix.Dims(); r != w.Rows || c != w.Cols {
-		return fmt.Errorf("decoder: weight %s is [%d, %d], want [%d, %d]", w.Name, r, c, w.Rows, w.Cols)
-	}
-	for i := range w.Rows {
-		for j, v := range w.Matrix.RawRowView(i) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("decoder: weight %s[%d,%d] is %v, want a finite number", w.Name, i, j, v)
+		if r, c := w.Matrix.Dims(); r != w.Rows || c != w.Cols {
+			return fmt.Errorf("decoder: weight %s is [%d, %d], want [%d, %d]", w.Name, r, c, w.Rows, w.Cols)
+		}
+		for i := range w.Rows {
+			for j, v := range w.Matrix.RawRowView(i) {
+				if math.IsNaN(v) || math.IsInf(v, 0) {
+					return fmt.Errorf("decoder: weight %s[%d,%d] is %v, want a finite number", w.Name, i, j, v)
+				}
 			}
 		}
 	}

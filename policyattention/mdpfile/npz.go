@@ -140,8 +140,8 @@ func (t *tensor) cube(r *npReader, size int) error {
 	if rows > most {
 		return fmt.Errorf("%d rows, want at most %d", rows, most)
 	}
-	var places []int32 // from the first element on
-	var values []float64
+	entries := min(rows*width, most, 1<<10+size/8) // of what is not packed, all
+	places, values := make([]int32, 0, entries), make([]float64, 0, entries)
 	err := r.Nonzeros(func(i int, v float64) error {
 		switch {
 		case math.IsNaN(v):
