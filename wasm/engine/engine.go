@@ -82,10 +82,10 @@ type Engine struct {
 // Phase is a part of a run between two edits of the problem. The returned-policy
 // theorem is accounted from its start.
 type Phase struct {
-	From           int   // its first round
-	Grid           *Grid // nil for problems without a map
-	*control.Scale       // of the problem and the decoder's policy π̂_k at the start
-	E0             float64
+	From           int     // its first round
+	Grid           *Grid   // nil for problems without a map
+	*control.Scale         // of the problem and the decoder's policy π̂_k at the start
+	E0             float64 // ‖Q* − Q_k‖∞ of the decoder's context there
 }
 
 // New starts a run on the problem that the settings name or, if problem is
