@@ -2,7 +2,6 @@ package cli
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -19,10 +18,7 @@ var helpJSON []byte
 
 // help returns texts that do not fit where they belong: those of help.json, and lists of what there is.
 func help(own []experiment.Preset) kong.Vars {
-	texts := kong.Vars{}
-	if err := json.Unmarshal(helpJSON, &texts); err != nil {
-		panic(fmt.Sprintf("cli: help.json: %v", err))
-	}
+	texts := experiment.Embedded[kong.Vars](helpJSON)
 	names := paper.Presets
 	for _, p := range own {
 		names = append(names[:len(names):len(names)], p.Name)

@@ -14,12 +14,15 @@ var protocolJSON []byte
 
 // PaperProtocol is the paper's protocol: protocol.json in this package is the one place of
 // every seed, root, horizon and margin.
-var PaperProtocol = func() (p Protocol) {
-	if err := json.Unmarshal(protocolJSON, &p); err != nil {
-		panic(fmt.Sprintf("experiment: protocol.json: %v", err))
+var PaperProtocol = Embedded[Protocol](protocolJSON)
+
+// Embedded returns the value of JSON that is part of the program. It panics if it is none.
+func Embedded[T any](text []byte) (v T) {
+	if err := json.Unmarshal(text, &v); err != nil {
+		panic(fmt.Sprintf("experiment: %.40s…: %v", text, err))
 	}
-	return p
-}()
+	return v
+}
 
 // Protocol is what is fixed before any evaluation.
 type Protocol struct {

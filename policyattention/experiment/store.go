@@ -101,10 +101,7 @@ func (s *Store) Units() ([]Unit, error) {
 	units, err := s.Preset.Cells()
 	for _, study := range s.Preset.Studies {
 		more, failed := study(s)
-		if err = errors.Join(err, failed); err != nil {
-			return nil, err
-		}
-		units = append(units, more...)
+		units, err = append(units, more...), errors.Join(err, failed)
 	}
 	return units, err
 }

@@ -94,10 +94,7 @@ func (s *Store) Run(ctx context.Context, u Unit) (made bool, err error) {
 	}
 	switch {
 	case err == nil:
-		if err = os.Remove(s.failureFile(u)); errors.Is(err, os.ErrNotExist) {
-			err = nil
-		}
-		return true, err
+		return true, os.RemoveAll(s.failureFile(u))
 	case Passing(err), errors.Is(err, backend.ErrNoPlugin): // another machine may have it
 		return false, err
 	}

@@ -149,15 +149,12 @@ var anyJSON []byte
 
 // anySets are the rows of the table.
 var anySets = func() (all []anySet) {
-	var each []json.RawMessage
-	err := json.Unmarshal(anyJSON, &each)
-	for _, text := range each {
+	for _, text := range experiment.Embedded[[]json.RawMessage](anyJSON) {
 		r := anyBase
-		err = errors.Join(err, json.Unmarshal(text, &r))
+		if err := json.Unmarshal(text, &r); err != nil {
+			panic(fmt.Sprintf("paper: any.json: %v", err))
+		}
 		all = append(all, r)
-	}
-	if err != nil {
-		panic(fmt.Sprintf("paper: any.json: %v", err))
 	}
 	return all
 }()
@@ -304,9 +301,6 @@ func anyLosses(ctx context.Context, actor control.Actor, problems []anyProblem, 
 
 // digits rounds to so many significant digits.
 func digits(v float64, n int) float64 {
-	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', n, 64), 64)
-	if err != nil {
-		return v // what is not finite
-	}
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', n, 64), 64) // it was just written
 	return short
 }

@@ -28,12 +28,7 @@ import (
 var equalJSON []byte
 
 // equalRuns are the runs of the study in their order.
-var equalRuns = func() (all []equalRun) {
-	if err := json.Unmarshal(equalJSON, &all); err != nil {
-		panic(fmt.Sprintf("paper: equal.json: %v", err))
-	}
-	return all
-}()
+var equalRuns = experiment.Embedded[[]equalRun](equalJSON)
 
 // equalRun is a method in a condition at a size.
 type equalRun struct {
@@ -183,7 +178,7 @@ func (r equalRun) compute(_ context.Context, s *experiment.Store, places []int32
 		if r.Elsewhere && len(places) < equalProblems && j != int(places[0])%r.runs() {
 			continue
 		}
-		controller, err := r.controller(s, r.asCase(s, j))
+		controller, err := r.controller(s, j, equalRoots[r.States].Samples+uint64(j))
 		if err != nil {
 			return nil, err
 		}
@@ -204,11 +199,15 @@ func (r equalRun) compute(_ context.Context, s *experiment.Store, places []int32
 	return out, err
 }
 
-// asCase is run j as a method is told of it.
-func (r equalRun) asCase(s *experiment.Store, j int) method.Case {
-	return method.Case{
+// controller makes the method's controller for run j, with its own or other samples.
+func (r equalRun) controller(s *experiment.Store, j int, samples uint64) (control.Controller, error) {
+	make, err := r.maker(s.Preset.Methods)
+	if err != nil {
+		return nil, err
+	}
+	return make(method.Case{
 		Condition: r.Condition, States: r.States, Run: j, Values: r.Values, Untuned: r.Untuned,
-		Root: equalRoots[r.States].Samples + uint64(j), Models: s.Models, Folder: s.Root,
+		Root: samples, Models: s.Models, Folder: s.Root,
 		Deploy: func(name method.Name, recipe string) (method.Deployment, error) {
 			u, err := s.Preset.Unit(experiment.Cell{Block: experiment.Benchmark, Key: rows.Key{
 				Method: name, Recipe: recipe, S: int32(r.States), Family: string(mdp.Random),
@@ -219,16 +218,7 @@ func (r equalRun) asCase(s *experiment.Store, j int) method.Case {
 			}
 			return u.Config.(*experiment.Loop).Deployment, nil
 		},
-	}
-}
-
-// controller makes the method's controller.
-func (r equalRun) controller(s *experiment.Store, c method.Case) (control.Controller, error) {
-	make, err := r.maker(s.Preset.Methods)
-	if err != nil {
-		return nil, err
-	}
-	return make(c)
+	})
 }
 
 // losses runs a controller on problems, which count what it draws, and scores it by exact solves. They

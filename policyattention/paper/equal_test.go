@@ -34,7 +34,7 @@ func losses(t *testing.T, s *experiment.Store, c method.Condition, name string, 
 	values ...float64) [][]float64 {
 	t.Helper()
 	r := equalRun{informedMethod: informedMethod{States: 8, Condition: c, Method: name}, Values: values}
-	controller := testkit.Must(r.controller(s, r.asCase(s, 0)))(t)
+	controller := testkit.Must(r.controller(s, 0, equalRoots[8].Samples))(t)
 	return testkit.Must(r.losses(controller, problems))(t)
 }
 
@@ -96,7 +96,7 @@ func TestConditions(t *testing.T) {
 		if r.States != 8 || r.N > 48 || r.Untuned {
 			continue
 		}
-		controller := testkit.Must(r.controller(s, r.asCase(s, 0)))(t)
+		controller := testkit.Must(r.controller(s, 0, equalRoots[8].Samples))(t)
 		if _, err := r.losses(controller, problems(t, 1)); err != nil {
 			t.Errorf("%s: %v", r.Method, err)
 		}
@@ -141,7 +141,7 @@ func TestUnseenChangesNothing(t *testing.T) {
 		same, rounds := 0, 0
 		var policies [2][]control.Trajectory
 		for i, p := range [][]mdp.Problem{changed(.1, 0), changed(-.2, 5)} {
-			controller := testkit.Must(r.controller(s, r.asCase(s, 0)))(t)
+			controller := testkit.Must(r.controller(s, 0, equalRoots[8].Samples))(t)
 			rounds = ownRounds(controller, equalRounds)
 			policies[i] = testkit.Must(controller.Run(p, rounds))(t)
 		}

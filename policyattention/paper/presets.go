@@ -2,7 +2,6 @@ package paper
 
 import (
 	"embed"
-	"encoding/json"
 	"fmt"
 
 	"icrl/policyattention/experiment"
@@ -23,10 +22,7 @@ func FindPreset(name string) (experiment.Preset, error) {
 	if err != nil {
 		return experiment.Preset{}, fmt.Errorf("paper: no preset %q, want one of %q", name, Presets)
 	}
-	var p experiment.Preset
-	if err := json.Unmarshal(text, &p); err != nil {
-		return p, fmt.Errorf("paper: %s: %w", name, err)
-	}
+	p := experiment.Embedded[experiment.Preset](text)
 	if name != "paper" {
 		return p.With(&experiment.PaperProtocol, Methods), nil
 	}

@@ -46,9 +46,7 @@ func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experim
 	u.Compute = func(_ context.Context, s *experiment.Store, places []int32, stored *experiment.Result) (
 		*experiment.Result, error) {
 		on := func(problems, samples uint64, places []int32) (x returned, err error) {
-			c := r.asCase(s, j)
-			c.Root = samples
-			controller, err := r.controller(s, c)
+			controller, err := r.controller(s, j, samples)
 			if err != nil {
 				return x, err
 			}

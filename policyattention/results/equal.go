@@ -105,10 +105,7 @@ func (s *Store) greedy() (t Table) {
 // besideOurs returns a row's mean loss and, but for generative samples, how far it lies above PolicyAttention's with
 // the same information.
 func (s *Store) besideOurs(i informed, horizon any) (loss float64, d stats.Estimate, err error) {
-	runs := 0
-	if i.information == "model" { // one run stands for all
-		runs = 3
-	}
+	runs := map[string]int{"model": 3}[i.information] // where one stands for all
 	theirs, err := s.informed(i, horizon, runs)
 	if err == nil && i.information != "generative" {
 		var ours [][]float64

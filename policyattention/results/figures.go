@@ -45,12 +45,9 @@ func (s *Store) Figure(name string) (*report.Figure, error) {
 	return nil, fmt.Errorf("results: no figure %q, want one of %q", name, FigureNames())
 }
 
-// number is a key as a number.
+// number is a key of a column of numbers, 0 where there is none.
 func (g group) number(c Column) float64 {
-	v, err := strconv.ParseFloat(g.key[c], 64)
-	if err != nil {
-		return 0
-	}
+	v, _ := strconv.ParseFloat(g.key[c], 64)
 	return v
 }
 
@@ -117,8 +114,7 @@ func (s *Store) figure3() (string, []*report.Panel, error) {
 	}
 	b := &report.Panel{Title: "(b) shifts without retraining", Y: a.Y,
 		Series: []report.Series{across(grey, -.5, 3.5, 1), across(grey, -.5, 3.5, 1.5)}}
-	shifts := s.Block("shift").At(20).Where(Method.Is("policyattention")).By(Family).
-		Against(s.exact("shift").At(20).By(Family)).Ratio()
+	shifts := s.tables["shift"]()
 	for _, l := range shifts.lines {
 		beside(b, l.group.key[Family], "policyattention", l.last, slices.Min(l.last.ByRun), slices.Max(l.last.ByRun))
 	}

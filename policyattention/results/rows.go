@@ -103,13 +103,6 @@ type column struct {
 	names  []string // the different texts; nil in a column of numbers
 }
 
-func (c *column) text(i int) string {
-	if c.names != nil {
-		return c.names[int(c.values[i])]
-	}
-	return strconv.FormatFloat(c.values[i], 'g', -1, 64)
-}
-
 // Rows are some rows of a block, or the error that kept them from being found.
 type Rows struct {
 	block    string
@@ -117,7 +110,7 @@ type Rows struct {
 	labels   map[string]string
 	at       []int // of the columns, ascending; shared, so it is never changed
 	fixed    []Filter
-	horizons []int
+	horizons []int // 0 for rows without rounds
 	of       Column
 	err      error
 }
@@ -137,7 +130,7 @@ func (s *Store) File(path, name string) Rows {
 		}
 		s.read[path] = d
 	}
-	return Rows{block: name, data: d, labels: s.Labels, of: "loss", at: d.all}
+	return Rows{block: name, data: d, labels: s.Labels, of: "loss", at: d.all, horizons: []int{0}}
 }
 
 // Columns lists the columns of the rows.
@@ -226,10 +219,14 @@ func (r Rows) Values(c Column) (values []string) {
 }
 
 func (d *data) value(c Column, i int) string {
-	if d.columns[c] == nil {
+	x := d.columns[c]
+	switch {
+	case x == nil:
 		return ""
+	case x.names != nil:
+		return x.names[int(x.values[i])]
 	}
-	return d.columns[c].text(i)
+	return strconv.FormatFloat(x.values[i], 'g', -1, 64)
 }
 
 // cell is a number, or a text's place in its column's names.
@@ -259,18 +256,12 @@ func (r Rows) groups(columns []Column) ([]group, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	horizons := r.horizons
-	if horizons == nil {
-		horizons = []int{0}
-	}
 	parts, order, key := map[string][]int{}, []string{}, ""
 	for k, i := range r.at {
 		if k == 0 || !r.data.alike(columns, i, r.at[k-1]) {
 			key = ""
 			for _, c := range columns {
-				if c != T {
-					key += r.data.value(c, i) + "\x00"
-				}
+				key += r.data.value(c, i) + "\x00"
 			}
 		}
 		if parts[key] == nil {
@@ -280,7 +271,7 @@ func (r Rows) groups(columns []Column) ([]group, error) {
 	}
 	var all []group
 	for _, key := range order {
-		for _, t := range horizons {
+		for _, t := range r.horizons {
 			g, err := r.group(columns, parts[key], t)
 			if err != nil {
 				return nil, fmt.Errorf("results: block %s: %w", r.block, err)
@@ -306,11 +297,8 @@ func compare(c Column, a, b string) int {
 	if c == Method || c == Recipe {
 		return cmp.Compare(rank(a), rank(b))
 	}
-	x, errX := strconv.ParseFloat(a, 64)
-	y, errY := strconv.ParseFloat(b, 64)
-	if errX != nil || errY != nil {
-		return 0
-	}
+	x, _ := strconv.ParseFloat(a, 64) // 0 of other text
+	y, _ := strconv.ParseFloat(b, 64)
 	return cmp.Compare(x, y)
 }
 
@@ -332,7 +320,7 @@ func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 		}
 	}
 	for _, c := range columns {
-		if v := r.data.value(c, at[0]); c != T && v != "" {
+		if v := r.data.value(c, at[0]); v != "" {
 			g.key[c] = v
 		}
 	}

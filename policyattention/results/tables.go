@@ -116,16 +116,15 @@ func (s *Store) confirmation() (t Table) {
 	exact, actor, critic := of("exact-pmd"), of("policyattention"), of("policyattention-learned-critic")
 	line := func(quantity string, q Table) {
 		q = q.Beside(ThePaper).WithInterval().WithTail()
-		q.Columns = append([]string{"quantity", "paper", "here"}, q.Columns[2:]...)
+		by := len(q.by)
+		q.Columns = append([]string{"quantity", "paper", "here"}, q.Columns[by+2:]...)
 		for i, l := range q.lines {
-			q.lines[i].entries = slices.Insert(l.entries, 0, any(strings.ReplaceAll(quantity, "#", l.group.key[Seed])))
+			name := strings.ReplaceAll(quantity, "#", l.group.key[Seed])
+			q.lines[i].entries = append([]any{name}, l.entries[by:]...)
 		}
 		t = t.Then(q)
 	}
-	for _, seed := range rows.Where(Method.Is("policyattention")).Values(Seed) {
-		line("ratio of run # to exact PMD",
-			rows.Where(Method.Is("policyattention"), Seed.Is(seed)).By().Against(exact).Ratio())
-	}
+	line("ratio of run # to exact PMD", rows.Where(Method.Is("policyattention")).By(Seed).Against(exact).Ratio())
 	line("ratio to exact PMD", actor.Against(exact).Ratio())
 	line("minus exact PMD, of medians", actor.Against(exact).Minus())
 	line("minus exact PMD, by problem", actor.Against(exact).Paired())
