@@ -147,17 +147,15 @@ var anyBase = anySet{
 //go:embed any.json
 var anyJSON []byte
 
+// UnmarshalJSON implements json.Unmarshaler: what is not said is that of anyBase.
+func (r *anySet) UnmarshalJSON(text []byte) error {
+	type said anySet
+	*r = anyBase
+	return json.Unmarshal(text, (*said)(r))
+}
+
 // anySets are the rows of the table.
-var anySets = func() (all []anySet) {
-	for _, text := range experiment.Embedded[[]json.RawMessage](anyJSON) {
-		r := anyBase
-		if err := json.Unmarshal(text, &r); err != nil {
-			panic(fmt.Sprintf("paper: any.json: %v", err))
-		}
-		all = append(all, r)
-	}
-	return all
-}()
+var anySets = experiment.Embedded[[]anySet](anyJSON)
 
 // anyProblem is a problem and its step size.
 type anyProblem struct {

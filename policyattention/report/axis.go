@@ -9,10 +9,7 @@ import (
 
 // decades ticks a logarithmic axis at powers of ten and, where there are few of them, labels their double and
 // fivefold too. Axes that span less than a factor of six are ticked like linear ones.
-type decades struct{}
-
-// Ticks implements plot.Ticker.
-func (decades) Ticks(lo, hi float64) (ticks []plot.Tick) {
+func decades(lo, hi float64) (ticks []plot.Tick) {
 	if !(lo > 0) || hi < 6*lo { // nothing to take logarithms of, or a short axis
 		return even(lo, hi)
 	}

@@ -117,7 +117,7 @@ func (p *Panel) axes() *plot.Plot {
 	for axis, logarithmic := range map[*plot.Axis]bool{&a.X: p.LogX, &a.Y: p.LogY} {
 		axis.Tick.Marker = plot.TickerFunc(even)
 		if logarithmic {
-			axis.Scale, axis.Tick.Marker = plot.LogScale{}, decades{}
+			axis.Scale, axis.Tick.Marker = plot.LogScale{}, plot.TickerFunc(decades)
 		}
 	}
 	if p.Ticks != nil {

@@ -128,7 +128,7 @@ func TestApart(t *testing.T) {
 // Axes have few round ticks, whatever they span.
 func TestTicks(t *testing.T) {
 	for _, span := range [][2]float64{{0, 1}, {.4, 1.2}, {1e-9, 1}, {.3, .9}, {-2, 40}} {
-		ticks := decades{}.Ticks(span[0], span[1])
+		ticks := decades(span[0], span[1])
 		labelled := 0
 		for _, x := range ticks {
 			if x.Label != "" {

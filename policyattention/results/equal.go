@@ -33,18 +33,14 @@ func (s *Store) informed(i informed, horizon any, runs int) ([][]float64, error)
 		t, of = 20, s.Block("equal-sharpness").Where(Method.Is(i.method), S.Is(i.states), Column("start").Is(horizon),
 			Recipe.Is(rows.Condition(i.information, i.n, i.untuned)))
 	}
-	groups, err := of.At(t).groups(nil)
-	if err == nil && len(groups) == 0 {
-		err = fmt.Errorf("results: no rows of %s, %s, S = %d, T = %v", i.method, i.words(), i.states, horizon)
-	}
+	g, err := of.At(t).one()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("results: %s, %s, S = %d, T = %v: %w", i.method, i.words(), i.states, horizon, err)
 	}
-	losses := groups[0].sample
-	if len(losses) == 1 {
-		losses = slices.Repeat(losses, max(1, runs))
+	if len(g.sample) == 1 {
+		g.sample = slices.Repeat(g.sample, max(1, runs))
 	}
-	return losses, nil
+	return g.sample, nil
 }
 
 // words is the information as tables write it; block equal calls on-policy transitions a window.

@@ -43,15 +43,10 @@ func TestCoverage(t *testing.T) {
 		{4, 20, 64, 0}, {4, 40, 64, 0}, {8, 20, 64, 0}, {8, 40, 64, 0}, {16, 20, 64, 0}, {16, 40, 64, 0},
 	} {
 		rows := stored.Block("headline").Where(S.Is(c.s)).At(int(c.t))
-		groups := func(method string) group {
-			all, err := rows.Where(Method.Is(method),
-				Recipe.Is(map[bool]string{true: "plain", false: None}[method != "exact-pmd"])).groups(nil)
-			if err != nil || len(all) != 1 {
-				t.Fatalf("%d groups, %v", len(all), err)
-			}
-			return all[0]
+		of := func(method, recipe string) group {
+			return testkit.Must(rows.Where(Method.Is(method), Recipe.Is(recipe)).one())(t)
 		}
-		x, y := pair(groups("policyattention"), groups("exact-pmd"))
+		x, y := pair(of("policyattention", "plain"), of("exact-pmd", None))
 		estimate := stats.RatioOverProblems
 		if c.n == 64 {
 			estimate = stats.Bootstrap{Replicates: 250, Level: .95, Seed: 1}.RatioOfMeans

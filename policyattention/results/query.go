@@ -65,7 +65,12 @@ func (s *Store) groupOf(keys map[Column]string, fields []string) (g group, err e
 			rows = rows.Where(c.Is(value))
 		}
 	}
-	all, err := rows.groups(nil)
+	return rows.one()
+}
+
+// one returns the one group of rows.
+func (r Rows) one() (g group, err error) {
+	all, err := r.groups(nil)
 	if err == nil && len(all) != 1 {
 		err = fmt.Errorf("%d groups of rows, want one", len(all))
 	}

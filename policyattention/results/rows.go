@@ -147,23 +147,17 @@ func (r Rows) Where(filters ...Filter) Rows {
 		if r.err != nil {
 			return r
 		}
-		passes, err := r.test(f)
+		fails, err := r.test(f)
 		if err != nil {
 			r.err = fmt.Errorf("results: block %s: %w", r.block, err)
 			return r
 		}
-		at := make([]int, 0, len(r.at))
-		for _, i := range r.at {
-			if passes(i) {
-				at = append(at, i)
-			}
-		}
-		r.at, r.fixed = at, append(slices.Clone(r.fixed), f)
+		r.at, r.fixed = slices.DeleteFunc(slices.Clone(r.at), fails), append(slices.Clone(r.fixed), f)
 	}
 	return r
 }
 
-// test returns whether a row passes a filter.
+// test returns whether a row fails to pass a filter.
 func (r Rows) test(f Filter) (func(int) bool, error) {
 	c, ok := r.data.columns[f.column]
 	if !ok {
@@ -180,7 +174,7 @@ func (r Rows) test(f Filter) (func(int) bool, error) {
 		}
 		want = append(want, x)
 	}
-	return func(i int) bool { return slices.Contains(want, c.values[i]) != f.not }, nil
+	return func(i int) bool { return slices.Contains(want, c.values[i]) == f.not }, nil
 }
 
 // At takes the policies returned after these rounds, and residuals as means over the rounds before.
