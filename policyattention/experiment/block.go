@@ -223,7 +223,7 @@ func (p Preset) Unit(c Cell) (u Unit, err error) {
 		if err != nil {
 			return u, err
 		}
-		u.Weights, u.Tolerance = own.Weights(), single
+		u.Weights, u.Tolerance = own.Weights(), walking
 		if method.Networks(u.Weights) {
 			u.Tolerance = network
 		}
@@ -265,7 +265,10 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 			actor, critic = parts.Parts()
 		}
 	}
-	u.Tolerance, u.Sample, u.Chosen = single, min(u.Problems, p.Problems), b.Kind == closedLoop
+	u.Tolerance, u.Sample, u.Chosen = exactly, min(u.Problems, p.Problems), b.Kind == closedLoop
+	if m.Deploy != nil {
+		u.Tolerance = walking
+	}
 	if m.Deploy != nil && u.Chosen {
 		u.Sample = min(ofLearners, u.Sample)
 	}
@@ -315,10 +318,11 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 	return loop, nil
 }
 
-// Tolerances of what verification computes again, absolute, and relative where numbers are large.
+// Tolerances of what verification computes again, absolute, and relative where numbers are large. Those of
+// [rows.Rounding] come on top.
 const (
 	exactly  = 1e-10 // linear solves of one system differ by rounding between platforms
-	single   = 1e-7  // of numbers rounded to float32
+	walking  = 1e-8  // forty dependent rounds in float64
 	network  = 2e-4  // those of a network in float32, by another backend or on another processor
 	ofCritic = 2e-3  // what a critic's network returns
 )

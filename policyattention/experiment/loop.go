@@ -228,7 +228,7 @@ func (l *Loop) checkPolicies(stored *Result, differs func(row int, what string))
 		}
 		loss, err := scales[p.Problem].Loss(mat.NewDense(l.Problems.States, l.Problems.Actions, slices.Clone(p.Policy)))
 		want, ok := losses[[2]int32{p.Problem, p.Round}]
-		if err != nil || !ok || !(math.Abs(loss-want) <= exactly*max(1, want)+single*want) {
+		if err != nil || !ok || !(math.Abs(loss-want) <= exactly*max(1, want)+rows.Rounding*want) {
 			differs(n+1, fmt.Sprintf("%s: the stored policy has loss %v (%v), its row says %v", at, loss, err, want))
 		}
 	}

@@ -30,8 +30,11 @@ type Round struct {
 }
 
 // Single rounds a number to float32, as losses and residuals are stored: they have no more digits that matter, and
-// files stay small.
+// files stay small. Where the processor is another the neighbour may come out, by a share of Rounding of it.
 func Single(v float64) float64 { return float64(float32(v)) }
+
+// Rounding is the distance of neighbours in float32, relative to them.
+const Rounding = 0x1p-23
 
 // Policy is the policy returned after a round on one problem, [S·A] row-major.
 type Policy struct {

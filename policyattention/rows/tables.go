@@ -179,7 +179,7 @@ func (t Tables) Whole(problems int) bool {
 }
 
 // Compare tells of every row of a run that was made again and is not in the stored tables: text and
-// integers must be equal, and numbers agree to a tolerance, relative where they are large.
+// integers must be equal, and numbers agree to a tolerance, relative where they are large, beside their rounding.
 func (t Tables) Compare(again Tables, tolerance float64, differs func(row int, what string)) {
 	for i, stored := range t.all() {
 		compare(stored, again.all()[i], tolerance, differs)
@@ -240,7 +240,7 @@ func same(a, b reflect.Value, tolerance float64) bool {
 	}
 	x, y := a.Float(), b.Float()
 	return math.IsInf(tolerance, 1) || x == y || math.IsNaN(x) && math.IsNaN(y) ||
-		math.Abs(x-y) <= tolerance*max(1, math.Abs(y))
+		math.Abs(x-y) <= tolerance*max(1, math.Abs(y))+Rounding*math.Abs(y)
 }
 
 // brief names a row by its text and integers.
