@@ -80,6 +80,9 @@ func (p Preset) Check() error {
 	}
 	for _, row := range p.Rows {
 		b, err := findBlock(row.Block)
+		if err == nil {
+			_, err = p.Methods.Find(row.Method)
+		}
 		if err != nil {
 			return fmt.Errorf("experiment: preset %s: %w", p.Name, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"icrl/policyattention/train"
@@ -32,10 +33,20 @@ func vary(t *train.Config, changes []string) error {
 	all, seen := settings(t), map[string]bool{}
 	for _, change := range changes {
 		name, value, _ := strings.Cut(change, "=")
-		if all[name] == nil {
+		var err error
+		switch to := all[name].(type) {
+		case *int:
+			*to, err = strconv.Atoi(value)
+		case *float64:
+			*to, err = strconv.ParseFloat(value, 64)
+		case *bool:
+			*to, err = strconv.ParseBool(value)
+		case *train.Attention:
+			*to = train.Attention(value)
+		default:
 			return fmt.Errorf("no setting %q, want one of %s", name, strings.Join(Settings(), ", "))
 		}
-		if _, err := fmt.Sscanln(value, all[name]); err != nil {
+		if err != nil {
 			return fmt.Errorf("setting %q: %w", change, err)
 		}
 		if seen[name] {
