@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"icrl/policyattention/report"
@@ -26,14 +25,20 @@ type informed struct {
 // policies at the temperatures that calibration problems chose and greedy ones. What has one run, since nothing in it
 // is random, is repeated where more runs are wanted.
 func (s *Store) informed(i informed, horizon any, runs int) ([][]float64, error) {
-	of := s.Block("equal").Where(Method.Is(i.method), S.Is(i.states), Column("information").Is(i.information),
-		Column("n").Is(i.n), Column("untuned").Is(map[bool]int{true: 1}[i.untuned]))
-	t, err := strconv.Atoi(fmt.Sprint(horizon))
-	if err != nil {
-		t, of = 20, s.Block("equal-sharpness").Where(Method.Is(i.method), S.Is(i.states), Column("start").Is(horizon),
+	var of Rows
+	switch horizon := horizon.(type) {
+	case int:
+		untuned := 0
+		if i.untuned {
+			untuned = 1
+		}
+		of = s.Block("equal").At(horizon).Where(Column("information").Is(i.information), Column("n").Is(i.n),
+			Column("untuned").Is(untuned))
+	default:
+		of = s.Block("equal-sharpness").At(20).Where(Column("start").Is(horizon),
 			Recipe.Is(rows.Condition(i.information, i.n, i.untuned)))
 	}
-	g, err := of.At(t).one()
+	g, err := of.Where(Method.Is(i.method), S.Is(i.states)).one()
 	if err != nil {
 		return nil, fmt.Errorf("results: %s, %s, S = %d, T = %v: %w", i.method, i.words(), i.states, horizon, err)
 	}

@@ -3,12 +3,16 @@ package results
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // looks are how tables and figures show a method: its name, label and colour. They are in the order of the paper's
-// tables, the last those of the study with equal information alone; then come recipes, which have no other look than
-// their names. Colours stay apart for colour-blind readers (Okabe and Ito).
+// tables, the last those of the study with equal information alone. Colours stay apart for colour-blind readers (Okabe and
+// Ito).
 var looks = fields(content("looks.tsv"))[1:]
+
+// recipes are in the order of tables.
+var recipes = strings.Fields(content("recipes.tsv"))
 
 // Label is a method as tables write it; one that is not known has its own name.
 func Label(method string) string {
@@ -40,8 +44,8 @@ func indexOf(method string) int {
 
 // rank is the place of a method or recipe in tables. What is not known comes last.
 func rank(name string) int {
-	if i := indexOf(name); i >= 0 {
+	if i := max(indexOf(name), slices.Index(recipes, name)); i >= 0 {
 		return i
 	}
-	return len(looks)
+	return len(looks) + len(recipes)
 }
