@@ -21,8 +21,9 @@ type Told struct {
 	Rand            *rand.Rand // for draws of the learner's own
 }
 
-// Agent learns from transitions alone. It takes in those of a round, none before the first, and returns the round's
-// policy and the one that the next round's walk follows, both [S, A].
+// Agent learns from transitions alone. It takes in those of a round, and returns the round's policy and the one that
+// the next round's walk follows, both [S, A]. Its first call, before there are any, says how it begins; all others have
+// some.
 type Agent func(window []Transition) (policy, behaviour *mat.Dense, err error)
 
 // Source returns what hands out the transitions of a round of problem i, given the round's policy. Two controllers with

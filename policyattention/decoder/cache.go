@@ -135,7 +135,10 @@ func (c *cache) attend() {
 // expScores returns exp(score − greatest score) for each distinct key. Those of a query that comes again are kept as
 // long as no new key has arrived, and there is room for them.
 func (c *cache) expScores() []float64 {
-	known, q := len(c.count), c.queries.id(c.query)
+	known, q := len(c.count), 0
+	if c.shift == 0 {
+		q = c.queries.id(c.query)
+	}
 	if c.shift > 0 || q*known > maxKept {
 		c.spare = c.scores(c.spare[:0])
 		return c.spare

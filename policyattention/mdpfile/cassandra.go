@@ -243,7 +243,7 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error,
 }
 
 // most is how many numbers a file may stand for.
-func (c *cassandra) most() int { return 1<<19 + 16*c.bytes }
+func (c *cassandra) most() int { return 1<<23 + 16*c.bytes }
 
 // spend counts numbers, and returns an error where a few words stand for very many.
 func (c *cassandra) spend(numbers int) error {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/gomlx/compute"
@@ -56,6 +57,9 @@ func Hash(config []byte) string {
 func (j Job) validate() error {
 	if n := j.Batches.every(); n < 1 || j.Steps%n != 0 {
 		return fmt.Errorf("train: rollouts for %d steps each, want a divisor of %d steps", n, j.Steps)
+	}
+	if b := j.Batches; (b.Index == nil) == (b.Arrays == nil) || b.Index != nil && b.Data == nil {
+		return errors.New("train: batches want either Data and Index, or Arrays")
 	}
 	if j.Examples < 1 {
 		return fmt.Errorf("train: batches of %d examples, want at least one", j.Examples)
