@@ -124,6 +124,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"try", "--method", "policyatention"}, exitUsage, `did you mean "policyattention"?`},
 		{[]string{"try", "--set", "widht=7"}, exitUsage, `did you mean "width"?`},
 		{[]string{"--artifacts", empty, "try", "--set", "colour=7"}, exitUsage, `no setting "colour"`},
+		{[]string{"--artifacts", empty, "try", "--set", "attention="}, exitUsage, "it has no value"},
 		{[]string{"--artifacts", empty, "try", "--set", "width=wide"}, exitUsage, `setting "width=wide"`},
 		{[]string{"--artifacts", empty, "try", "--set", "width=30"}, exitUsage, "30"},
 		{[]string{"--artifacts", empty, "try", "--size", "5"}, exitUsage, "S=5"},

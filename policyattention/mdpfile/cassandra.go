@@ -110,7 +110,7 @@ func (c *cassandra) statement() error {
 	if s == 0 || a == 0 {
 		return fmt.Errorf("%s stands before states and actions", kind)
 	}
-	if s > c.most()/a {
+	if s > (1<<19+16*c.bytes)/a {
 		return fmt.Errorf("%d states and %d actions in a file of %d bytes", s, a, c.bytes)
 	}
 	if c.moves == nil {

@@ -21,6 +21,9 @@ type Plot struct {
 // NewPlot returns an empty plot with the names of its axes.
 func NewPlot(title, x, y string) *Plot { return &Plot{panel: report.Panel{Title: title, X: x, Y: y}} }
 
+// LogX makes the horizontal axis logarithmic. Places that are not positive are left out.
+func (p *Plot) LogX() *Plot { p.panel.LogX = true; return p }
+
 // LogY makes the vertical axis logarithmic. Values that are not positive are left out.
 func (p *Plot) LogY() *Plot { p.panel.LogY = true; return p }
 

@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,7 +11,8 @@ import (
 	"icrl/policyattention/train"
 )
 
-// settings are what a recipe's name can change, and where it stands, as fmt.Scan reads it.
+// settings are what a recipe's name can change, and where it stands: an *int, a *float64, a *bool or a
+// *train.Attention.
 func settings(t *train.Config) map[string]any {
 	return map[string]any{
 		"width": &t.Width, "hidden": &t.Hidden, "layers": &t.Layers, "heads": &t.Heads,
@@ -45,6 +47,9 @@ func vary(t *train.Config, changes []string) error {
 			*to = train.Attention(value)
 		default:
 			return fmt.Errorf("no setting %q, want one of %s", name, strings.Join(Settings(), ", "))
+		}
+		if err == nil && value == "" {
+			err = errors.New("it has no value")
 		}
 		if err != nil {
 			return fmt.Errorf("setting %q: %w", change, err)

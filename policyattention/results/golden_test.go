@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -59,7 +60,11 @@ func TestGolden(t *testing.T) {
 			var method, horizon string
 			var states int
 			scan(t, rest, "%s s=%d t=%s", &method, &states, &horizon)
-			l := testkit.Must(stored.leadOver(method, states, horizon))(t)
+			var at any = horizon
+			if n, err := strconv.Atoi(horizon); err == nil {
+				at = n
+			}
+			l := testkit.Must(stored.leadOver(method, states, at))(t)
 			add(l[:]...)
 		case "equal":
 			var i informed

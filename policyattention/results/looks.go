@@ -7,8 +7,8 @@ import (
 )
 
 // looks are how tables and figures show a method: its name, label and colour. They are in the order of the paper's
-// tables, the last those of the study with equal information alone. Colours stay apart for colour-blind readers (Okabe and
-// Ito).
+// tables, the last those of the study with equal information alone. Colours stay apart for colour-blind readers (Okabe
+// and Ito).
 var looks = fields(content("looks.tsv"))[1:]
 
 // recipes are in the order of tables.

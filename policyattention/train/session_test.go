@@ -318,6 +318,7 @@ func TestJobsThatCannotBe(t *testing.T) {
 			lineJob(Batches{Arrays: func(int) ([]*tensors.Tensor, error) {
 				return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]float32, 6), 2, 3)}, nil
 			}}, 3)},
+		{"want either Data and Index, or Arrays", lineJob(Batches{Index: func(int) []int32 { return nil }}, 3)},
 		{"want at least one", func() Job {
 			j := lineJob(chasing(1, new([]int)), 3)
 			j.Examples = 0
