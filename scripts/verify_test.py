@@ -296,7 +296,7 @@ class Documents(unittest.TestCase):
         rows = read(PAPER, EXACT)
         for column, value in {"method": "exact-pmd", "s": 8, "round": 20}.items():
             rows = rows.filter(pc.equal(rows[column], value))
-        np.testing.assert_allclose(printed, [np.median(rows["loss"])], rtol=1e-9)
+        np.testing.assert_allclose(printed, [np.median(rows["loss"])], rtol=1e-7)
 
 
 class Corruptions(unittest.TestCase):
