@@ -56,6 +56,17 @@ func Arrays(token func(i int) Token, dims ...int) []*tensors.Tensor {
 	}
 }
 
+// Lived are the arrays of tokens as [Arrays] has them, and behind them the action after each; life returns a token and
+// those that follow it.
+func Lived(life func(i int) []Token, dims ...int) []*tensors.Tensor {
+	all := Arrays(func(i int) Token { return life(i)[0] }, dims...)
+	actions := make([]int32, all[0].Size())
+	for i := range actions {
+		actions[i] = life(i)[1].Previous
+	}
+	return append(all, tensors.FromFlatDataAndDimensions(actions, dims...))
+}
+
 // Reader is a network that reads the tokens of lives which have lasted equally long.
 type Reader interface {
 	// Begin begins a round. It returns how many of the last tokens are to be read again.

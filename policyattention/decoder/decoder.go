@@ -76,6 +76,15 @@ type Decoder struct {
 // New returns the decoder of Theorem 1 for the caps. It returns an error that names
 // the cap if one is out of range.
 func New(caps Caps) (*Decoder, error) {
+	d, err := uncompiled(caps)
+	if err != nil {
+		return nil, err
+	}
+	return d, d.compile()
+}
+
+// uncompiled certifies and writes the weights, which [NewNormalized] changes before passes are prepared.
+func uncompiled(caps Caps) (*Decoder, error) {
 	c, err := Certify(caps)
 	if err != nil {
 		return nil, err
@@ -83,7 +92,7 @@ func New(caps Caps) (*Decoder, error) {
 	d := &Decoder{Certificate: c, Layout: NewLayout(c.States, c.Actions)}
 	d.network, d.Legend = build(c, d.Layout)
 	d.Policy, d.Value = readouts(c, d.Layout)
-	return d, d.compile()
+	return d, nil
 }
 
 // Network returns the network, to read: its weights are changed by Edit.

@@ -136,7 +136,7 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 		return nil, fmt.Errorf("decoder: cap floor is %v, want a probability above 0 for a normalized decoder",
 			caps.Floor)
 	}
-	d, err := New(caps)
+	d, err := uncompiled(caps)
 	if err != nil {
 		return nil, err
 	}

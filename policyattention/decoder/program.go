@@ -65,10 +65,12 @@ func (n *Network) compile(r *Readout) (*program, error) {
 	live.need(p.readout, n.Norm)
 	for _, block := range slices.Backward(n.Blocks) {
 		var s stage
-		if block.W1 != nil && live.reached(compress(block.W2)) {
-			s.hidden, _ = block.W1.Dims()
-			s.w1, s.w2 = compress(block.W1), compress(block.W2)
-			live.need(s.w1, n.Norm)
+		if block.W1 != nil {
+			if w2 := compress(block.W2); live.reached(w2) {
+				s.hidden, _ = block.W1.Dims()
+				s.w1, s.w2 = compress(block.W1), w2
+				live.need(s.w1, n.Norm)
+			}
 		}
 		// All heads of a block write to the coordinates live behind it.
 		behind := slices.Clone(live)

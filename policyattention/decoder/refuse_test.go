@@ -276,3 +276,30 @@ func TestEdit(t *testing.T) {
 		t.Errorf("%g before the edit, %g after it, traced %g", before, after, traced)
 	}
 }
+
+// TestFailedStep: a round that fails leaves the runner where it was, and it goes on when the source does.
+func TestFailedStep(t *testing.T) {
+	d := testkit.Must(New(refuseCaps))(t)
+	problem := testkit.Must(mdp.Random.Draw(5, 2, 2, 1))(t)[0]
+	q := testkit.Must(problem.MDP.PolicyValue(problem.Pi0))(t)
+	whole, fail := Sampled(1), false
+	broken := whole
+	broken.Packets = func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet {
+		if fail {
+			return nil
+		}
+		return whole.Packets(env, pi, m, problem, round)
+	}
+	run, other := testkit.Must(d.Start(problem, q, .5, broken))(t), testkit.Must(d.Start(problem, q, .5, whole))(t)
+	for range 3 {
+		fail = true
+		if _, err := run.Step(); err == nil || !strings.Contains(err.Error(), "round") {
+			t.Errorf("a round without packets: %v", err)
+		}
+		fail = false
+		got, want := testkit.Must(run.Step())(t), testkit.Must(other.Step())(t)
+		if got.Index != want.Index || got.Bound != want.Bound || !mat.Equal(got.NextQ, want.NextQ) {
+			t.Errorf("after a round that failed: %+v, want %+v", got.Round, want.Round)
+		}
+	}
+}

@@ -25,7 +25,18 @@ type informed struct {
 // policies at the temperatures that calibration problems chose and greedy ones. What has one run, since nothing in it
 // is random, is repeated where more runs are wanted.
 func (s *Store) informed(i informed, horizon any, runs int) ([][]float64, error) {
-	var of Rows
+	g, err := s.rowsOf(i, horizon).one()
+	if err != nil {
+		return nil, fmt.Errorf("results: %s, %s, S = %d, T = %v: %w", i.method, i.words(), i.states, horizon, err)
+	}
+	if len(g.sample) == 1 {
+		g.sample = slices.Repeat(g.sample, max(1, runs))
+	}
+	return g.sample, nil
+}
+
+// rowsOf returns the rows behind these losses, none of a method that was not run so.
+func (s *Store) rowsOf(i informed, horizon any) (of Rows) {
 	switch horizon := horizon.(type) {
 	case int:
 		untuned := 0
@@ -38,14 +49,7 @@ func (s *Store) informed(i informed, horizon any, runs int) ([][]float64, error)
 		of = s.Block("equal-sharpness").At(20).Where(Column("start").Is(horizon),
 			Recipe.Is(rows.Condition(i.information, i.n, i.untuned)))
 	}
-	g, err := of.Where(Method.Is(i.method), S.Is(i.states)).one()
-	if err != nil {
-		return nil, fmt.Errorf("results: %s, %s, S = %d, T = %v: %w", i.method, i.words(), i.states, horizon, err)
-	}
-	if len(g.sample) == 1 {
-		g.sample = slices.Repeat(g.sample, max(1, runs))
-	}
-	return g.sample, nil
+	return of.Where(Method.Is(i.method), S.Is(i.states))
 }
 
 // words is the information as tables write it; block equal calls on-policy transitions a window.
@@ -138,7 +142,7 @@ var partsOfLead = [...]string{"lead", "= update rule", "+ information", "+ tunin
 func (s *Store) leadOver(method string, states int, horizon any) (l lead, err error) {
 	tuned := informed{method, "window", 20, states, false}
 	published := informed{method, "window", 20, states, true}
-	if _, none := s.informed(published, 20, 3); none != nil { // nothing is published
+	if r := s.rowsOf(published, 20); r.err == nil && len(r.at) == 0 { // nothing is published
 		published = tuned
 	}
 	rows := []informed{published, tuned, tuned.ours(), {"policyattention", "model", 0, states, false},

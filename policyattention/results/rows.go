@@ -204,9 +204,10 @@ func (r Rows) Values(c Column) (values []string) {
 	if r.err != nil {
 		return nil
 	}
+	seen := map[string]bool{}
 	for _, i := range r.at {
-		if v := r.data.value(c, i); !slices.Contains(values, v) {
-			values = append(values, v)
+		if v := r.data.value(c, i); !seen[v] {
+			seen[v], values = true, append(values, v)
 		}
 	}
 	return values

@@ -225,9 +225,12 @@ type Network interface {
 	Network() transformer.Config
 }
 
+// layout lists the parameters of the network that a configuration is of.
+func layout[C Network](c C) []transformer.Tensor { return c.Network().Layout() }
+
 // LoadNetwork reads the network of a training run.
 func LoadNetwork[C Network](path string) (*engine.Network[float32], error) {
-	c, params, err := ReadParams(path, func(c C) []transformer.Tensor { return c.Network().Layout() })
+	c, params, err := ReadParams(path, layout[C])
 	if err != nil {
 		return nil, err
 	}

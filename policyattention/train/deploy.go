@@ -10,7 +10,6 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
-	"icrl/policyattention/transformer"
 	"icrl/policyattention/transformer/engine"
 )
 
@@ -24,7 +23,7 @@ type Model struct {
 
 // Load reads weights that Train released.
 func Load(path string) (*Model, error) {
-	c, params, err := ReadParams(path, func(c Config) []transformer.Tensor { return c.Network().Layout() })
+	c, params, err := ReadParams(path, layout[Config])
 	if err != nil {
 		return nil, err
 	}

@@ -92,11 +92,8 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	after := func(steps int) []*tensors.Tensor { // so many later
-		token := func(i int) baseline.Token { return histories[i/c.Length][i%c.Length+steps] }
-		return baseline.Arrays(token, c.Histories*c.Length, 1)
-	}
-	return append(after(0)[1:], after(1)[1]), nil
+	life := func(i int) []baseline.Token { return histories[i/c.Length][i%c.Length:] }
+	return baseline.Lived(life, c.Histories*c.Length, 1)[1:], nil
 }
 
 // batch says where in the data the windows [Batch] of a step begin. A window's

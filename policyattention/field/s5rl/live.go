@@ -169,10 +169,6 @@ func (r *rollouts) batch(step int) ([]*tensors.Tensor, error) {
 	}
 	length, rows := r.Life, r.Rows/r.Minibatches
 	order := seed.New(r.Seed, "s5rl", "order", step/r.Minibatches).Perm(r.Rows)[step%r.Minibatches*rows:][:rows]
-	after := func(steps int) []*tensors.Tensor { // so many later
-		token := func(i int) baseline.Token { return r.histories[order[i/length]][i%length+steps] }
-		return baseline.Arrays(token, rows, length)
-	}
 	var advantage []float64
 	reals := make([][]float32, 4)
 	for _, row := range order {
@@ -187,7 +183,8 @@ func (r *rollouts) batch(step int) ([]*tensors.Tensor, error) {
 	for i, x := range advantage {
 		reals[1][i] = float32((x - mean) / (math.Sqrt(variance) + 1e-8))
 	}
-	all := append(after(0), after(1)[1])
+	life := func(i int) []baseline.Token { return r.histories[order[i/length]][i%length:] }
+	all := baseline.Lived(life, rows, length)
 	for _, x := range reals {
 		all = append(all, tensors.FromFlatDataAndDimensions(x, rows, length))
 	}
