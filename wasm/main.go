@@ -153,9 +153,8 @@ func phaseOf(i int) any {
 		grid = map[string]any{"width": g.Width, "height": g.Height, "tiles": g.Tiles, "entering": g.Entering}
 	}
 	return map[string]any{
-		"grid": grid, "index": i, "start": p.From, "e0": p.E0, "gap": p.Gap, "greedy": list(p.Optimum.Policy),
+		"grid": grid, "index": i, "start": p.From, "gap": p.Gap, "greedy": list(p.Optimum.Policy),
 		"p": table(p.Problem.MDP.DenseP()), "r": table(p.Problem.MDP.R), "pi0": table(run.Phases[0].Problem.Pi0),
-		"qstar": table(p.Optimum.Q),
 	}
 }
 

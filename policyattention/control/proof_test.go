@@ -3,6 +3,7 @@ package control
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -104,16 +105,24 @@ func (p *proof) theorem(t testing.TB, problem mdp.Problem, x Trajectory) {
 	p.atMost("(8)–(9) Theorem 2, without δ_{T−1}", last.Distance, bound.Total())
 }
 
-// price enters what greediness costs PMD in round k, (12) = (22), and what the actor's
-// residual adds, (23), for B = max(R_max/(1−γ), ‖Q_k‖∞).
+// price enters what greediness costs PMD in round k, (12) = (22), by the prior-mass price
+// D_k(s) = −log π_k(G|s) of the greedy actions G of Q_k, and what the actor's residual adds, (23), for
+// B = max(R_max/(1−γ), ‖Q_k‖∞).
 func (p *proof) price(t testing.TB, k *Round) {
 	if k.Eta == 0 {
 		return // the right sides are infinite
 	}
-	prior := pmd.Policy{Pi: k.Pi, Log: k.LogPi}
-	exact := testkit.Must(pmd.PMD.Next(prior, k.Q, k.Eta))(t)
-	price := pmd.PriorMassPrice(prior, k.Q)
-	floats.Scale(1/k.Eta, price)
+	exact := testkit.Must(pmd.PMD.Next(pmd.Policy{Pi: k.Pi, Log: k.LogPi}, k.Q, k.Eta))(t)
+	price := make([]float64, p.mdp.States()) // D_k/η
+	for s := range price {
+		values, greedy := k.Q.RawRowView(s), 0.0 // the mass of greedy actions
+		for a, v := range values {
+			if v == slices.Max(values) {
+				greedy += k.Pi.At(s, a)
+			}
+		}
+		price[s] = -math.Log(greedy) / k.Eta
+	}
 	p.everyState("(12) max_a Q_k − ⟨PMD, Q_k⟩ ≤ D_k/η", pmd.GreedyDefect(exact.Pi, k.Q), price)
 	floats.AddConst(max(p.mdp.Bound(), norm(k.Q))*k.Zeta, price)
 	p.everyState("(23) g_k ≤ D_k/η + Bζ_k", pmd.GreedyDefect(k.NextPi, k.Q), price)

@@ -112,15 +112,6 @@ func (d *Decoder) Controller(eta float64, source PacketSource) control.Loop {
 	return control.Loop{Actor: d.Actor(), Critic: d.Critic(source), Eta: eta}
 }
 
-// Runner steps one problem through the loop.
-type Runner struct {
-	decoder *Decoder
-	scale   *control.Scale
-	source  PacketSource
-	last    *control.Round // nil before the first
-	next    control.Context
-}
-
 // Round is a measured round of the decoder's loop. To what control.Scale measures it adds the decoder's bounds,
 // and the parts of the critic's residual.
 type Round struct {
@@ -131,31 +122,6 @@ type Round struct {
 	DeltaBound        float64 // of Delta, with probability 1−α if sampled
 	Route, RouteBound float64 // distance of NextQ from the mean target of the packets
 	Sampling          float64 // distance of that mean from the exact backup
-	Price             float64 // D̄_k, the lifted prior-mass price; +Inf where none of it is left
-}
-
-// Start returns a Runner of the decoder on a problem from the values q0 [S, A] with
-// constant step size eta. Nothing has been computed but Q* and Q^{π_0}.
-func (d *Decoder) Start(problem mdp.Problem, q0 *mat.Dense, eta float64, source PacketSource) (*Runner, error) {
-	if err := d.CheckEnvironment(problem.MDP); err != nil {
-		return nil, err
-	}
-	if err := d.checkActor(problem.Pi0, q0, eta); err != nil {
-		return nil, err
-	}
-	scale, err := control.NewScale(problem)
-	return &Runner{decoder: d, scale: scale, source: source,
-		next: control.Context{MDP: problem.MDP, Pi: problem.Pi0, Q: q0, Eta: eta}}, err
-}
-
-// Step runs the next round.
-func (r *Runner) Step() (*Round, error) {
-	k, err := r.decoder.Round(r.scale, r.last, r.next, r.source)
-	if err != nil {
-		return nil, err
-	}
-	r.last, r.next = &k.Round, k.Context(r.next.MDP, r.next.Eta)
-	return k, nil
 }
 
 // Round runs a round from the context c, actor, environment and critic, and measures it on the scale of its
@@ -183,7 +149,6 @@ func (d *Decoder) Round(scale *control.Scale, before *control.Round, c control.C
 	}
 	mean := meanTarget(packets, c.Q, c.MDP.Gamma)
 	k.Route, k.Sampling = mdp.MaxAbsDiff(q, mean), mdp.MaxAbsDiff(mean, c.MDP.EvaluationBackup(next, c.Q))
-	k.Price = pmd.LiftedDefect(c.MDP, pmd.PriorMassPrice(pmd.Policy{Pi: c.Pi}, c.Q))
 	return k, nil
 }
 

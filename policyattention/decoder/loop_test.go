@@ -23,6 +23,22 @@ func paperCaps(s, a, m int) Caps {
 		Alpha: .05, Packets: m}
 }
 
+// walk returns what runs and measures the next round of the decoder on a problem from the values q0 [S, A].
+func walk(d *Decoder, p mdp.Problem, q0 *mat.Dense, eta float64, source PacketSource) func() (*Round, error) {
+	scale, err := control.NewScale(p)
+	c, last := control.Context{MDP: p.MDP, Pi: p.Pi0, Q: q0, Eta: eta}, (*control.Round)(nil)
+	return func() (*Round, error) {
+		if err != nil {
+			return nil, err
+		}
+		k, err := d.Round(scale, last, c, source)
+		if err == nil {
+			last, c = &k.Round, k.Context(p.MDP, eta)
+		}
+		return k, err
+	}
+}
+
 // TestConverges lets the margins grow, with exact expectations: the loop's
 // policies approach those of exact PMD, and with the last margins they agree to
 // 1e-12 in every entry, as do the losses at T = 20 and T = 40.
@@ -74,10 +90,10 @@ func TestAudit(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			run, err := d.Start(problems[i], q0, .8, Sampled(uint64(i)))
+			step := walk(d, problems[i], q0, .8, Sampled(uint64(i)))
 			for k := 1; k <= 40 && err == nil; k++ {
 				var r *Round
-				if r, err = run.Step(); err == nil && slices.Contains([]int{1, 2, 5, 10, 20, 40}, k) {
+				if r, err = step(); err == nil && slices.Contains([]int{1, 2, 5, 10, 20, 40}, k) {
 					rounds[i] = append(rounds[i], r)
 				}
 			}
@@ -126,12 +142,9 @@ func TestCoverage(t *testing.T) {
 		if i%2 == 0 {
 			p.MDP = coin
 		}
-		run, err := d.Start(p, q, .02, Sampled(uint64(i)))
-		if err != nil {
-			return err
-		}
+		step := walk(d, p, q, .02, Sampled(uint64(i)))
 		for range caps.Rounds {
-			r, err := run.Step()
+			r, err := step()
 			if err != nil {
 				return err
 			}
@@ -188,10 +201,10 @@ func TestMissingActions(t *testing.T) {
 		Alpha: .05, Packets: 3}))(t)
 	exact := testkit.Must(control.ExactPMD(3).Run([]mdp.Problem{problem}, 10))(t)
 	for name, source := range map[string]PacketSource{"weighted": Weighted(), "sampled": Sampled(3)} {
-		run := testkit.Must(d.Start(problem, exact[0].Q[0], 3, source))(t)
+		step := walk(d, problem, exact[0].Q[0], 3, source)
 		same := testkit.Must(d.Controller(3, source).Run([]mdp.Problem{problem}, 10))(t)[0]
 		for i := range 10 {
-			k := testkit.Must(run.Step())(t)
+			k := testkit.Must(step())(t)
 			if !mat.Equal(k.NextPi, same.Policies[i+1]) || !mat.Equal(k.Q, same.Q[i]) {
 				t.Errorf("%s, round %d: the harness has another policy, or other values", name, i)
 			}

@@ -1,18 +1,13 @@
 package decoder
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
-	"icrl/policyattention/control"
-	"icrl/policyattention/mdp"
-	"icrl/policyattention/pmd"
 )
 
 // Carrier embeds payloads x [d] into tokens y = C·c + J·x [d+2] on which layer
@@ -221,68 +216,4 @@ func (c *Carrier) Rho(payload []float64) float64 {
 		square += float64(x * x)
 	}
 	return inner / square
-}
-
-// CarrierPoint compares a normalized decoder of scale H with the decoder it was
-// compiled from, on the same contexts and packets.
-type CarrierPoint struct {
-	H         float64 `json:"h"`
-	Defect    float64 `json:"defect"`    // greatest 1−ρ over the tokens, measured
-	Predicted float64 `json:"predicted"` // the same by the formula 1−(1+‖x‖²/H²)^{−1/2}
-	Actor     float64 `json:"actor"`     // greatest row-L1 distance of the policies
-	Critic    float64 `json:"critic"`    // greatest distance of the values
-	// ActorBound and CriticBound are the certificate's for these two, without
-	// rounding.
-	ActorBound  float64 `json:"actor_bound"`
-	CriticBound float64 `json:"critic_bound"`
-}
-
-// SweepCarrier returns one point for each carrier scale. The contexts' policies
-// must respect the cap floor; the packets of each critic call come from source
-// under the policy that the unnormalized actor returns.
-func SweepCarrier(caps Caps, contexts []control.Context, source PacketSource, scales []float64) ([]CarrierPoint,
-	error) {
-	base, err := New(caps)
-	if err != nil {
-		return nil, err
-	}
-	if source.Packets == nil {
-		return nil, errNoPackets
-	}
-	var points []CarrierPoint
-	for _, h := range scales {
-		d, err := NewNormalized(caps, h)
-		if err != nil {
-			return nil, err
-		}
-		p := CarrierPoint{H: h, ActorBound: d.Norm.Actor, CriticBound: d.Norm.Critic}
-		for _, c := range contexts {
-			want, err := base.Improve(c.Pi, c.Q, c.Eta)
-			got, err2 := d.Improve(c.Pi, c.Q, c.Eta)
-			if err := errors.Join(err, err2); err != nil {
-				return nil, err
-			}
-			p.Actor = math.Max(p.Actor, pmd.MaxRowL1(got, want))
-
-			packets := source.Packets(c.MDP, want, d.Packets, c.Problem, c.Round)
-			// The memories keep the context's policy, which respects the floor, as the
-			// returned one may not; a backup reads the packets and Q alone.
-			want, err = base.Backup(c.Pi, c.Q, packets)
-			got, err2 = d.Backup(c.Pi, c.Q, packets)
-			if err := errors.Join(err, err2); err != nil {
-				return nil, err
-			}
-			p.Critic = math.Max(p.Critic, mdp.MaxAbsDiff(got, want))
-
-			t := base.tokens()
-			t.memories(c.Pi, c.Q, func(x []float64) {
-				square := floats.Dot(x, x) / (h * h)
-				root := math.Sqrt(1 + square)
-				p.Predicted = math.Max(p.Predicted, square/(root*(1+root))) // 1−1/root without cancellation
-				p.Defect = math.Max(p.Defect, 1-d.Carrier.Rho(x))
-			})
-		}
-		points = append(points, p)
-	}
-	return points, nil
 }

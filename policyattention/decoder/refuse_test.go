@@ -206,10 +206,6 @@ func TestRefusedEnvironments(t *testing.T) {
 			t.Errorf("want an error naming %q, got %v", c.want, err)
 		}
 	}
-	_, err := plain.Start(mdp.Problem{}, env.R, .5, Weighted())
-	if err == nil || !strings.Contains(err.Error(), "MDP is missing") {
-		t.Errorf("a run without an MDP: %v", err)
-	}
 }
 
 // TestSampling checks that packets are balanced and their frequencies within
@@ -274,32 +270,5 @@ func TestEdit(t *testing.T) {
 	traced := testkit.Must(d.TraceActor(problem.Pi0, q, d.EtaMax))(t).Results[0][0]
 	if after := row(); after == before || math.Abs(after-traced) > 1e-12 {
 		t.Errorf("%g before the edit, %g after it, traced %g", before, after, traced)
-	}
-}
-
-// TestFailedStep: a round that fails leaves the runner where it was, and it goes on when the source does.
-func TestFailedStep(t *testing.T) {
-	d := testkit.Must(New(refuseCaps))(t)
-	problem := testkit.Must(mdp.Random.Draw(5, 2, 2, 1))(t)[0]
-	q := testkit.Must(problem.MDP.PolicyValue(problem.Pi0))(t)
-	whole, fail := Sampled(1), false
-	broken := whole
-	broken.Packets = func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet {
-		if fail {
-			return nil
-		}
-		return whole.Packets(env, pi, m, problem, round)
-	}
-	run, other := testkit.Must(d.Start(problem, q, .5, broken))(t), testkit.Must(d.Start(problem, q, .5, whole))(t)
-	for range 3 {
-		fail = true
-		if _, err := run.Step(); err == nil || !strings.Contains(err.Error(), "round") {
-			t.Errorf("a round without packets: %v", err)
-		}
-		fail = false
-		got, want := testkit.Must(run.Step())(t), testkit.Must(other.Step())(t)
-		if got.Index != want.Index || got.Bound != want.Bound || !mat.Equal(got.NextQ, want.NextQ) {
-			t.Errorf("after a round that failed: %+v, want %+v", got.Round, want.Round)
-		}
 	}
 }

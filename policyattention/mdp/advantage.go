@@ -80,47 +80,46 @@ func (m *MDP) residual(pi *mat.Dense, v []double) (rest, size []float64) {
 
 // refine adds corrections to the values v [S] of the policy pi, until one is below the share
 // goal of what is added up in each state, or they cease to shrink. It returns the
-// largest share of the last that was added, and what was added up.
-func (m *MDP) refine(pi *mat.Dense, solve solver, v []double, goal float64) (last float64, size []float64) {
+// largest share of the last that was added.
+func (m *MDP) refine(pi *mat.Dense, solve solver, v []double, goal float64) (last float64) {
 	for last = math.Inf(1); last > goal; {
 		d, of := m.residual(pi, v)
 		// The inverse of I − γP^π has rows that sum to 1/(1−γ).
 		if left := floats.Norm(d, math.Inf(1)) / ((1 - m.Gamma) * slices.Min(of)); m.States() > direct && left <= goal {
-			return left, of
+			return left
 		}
 		solve(d)
 		worst := 0.0
 		for s, x := range d {
 			worst = max(worst, math.Abs(x)/of[s])
 		}
-		if size = of; !(worst <= last/2) {
+		if !(worst <= last/2) {
 			break
 		}
 		for s, x := range d {
 			v[s] = v[s].plus(x)
 		}
 		if left := worst / last * worst; left > 0 && left <= goal && m.States() > direct {
-			return left, size // as the next correction would be
+			return left // as the next correction would be
 		}
 		last = worst
 	}
-	return last, size
+	return last
 }
 
 // evaluate is refine, by dense factors where those of the solver or its iterations do not suffice. It
 // returns the solver that did.
-func (m *MDP) evaluate(pi *mat.Dense, solve solver, v []double, goal float64) (solver, float64, []float64, error) {
-	last, size := m.refine(pi, solve, v, goal)
+func (m *MDP) evaluate(pi *mat.Dense, solve solver, v []double, goal float64) (solver, float64, error) {
+	last := m.refine(pi, solve, v, goal)
 	if last <= wrong || m.States() > fallback {
-		return solve, last, size, nil
+		return solve, last, nil
 	}
 	solve, err := m.factors(pi)
 	if err != nil {
-		return nil, last, size, err
+		return nil, last, err
 	}
 	clear(v)
-	last, size = m.refine(pi, solve, v, goal)
-	return solve, last, size, nil
+	return solve, m.refine(pi, solve, v, goal), nil
 }
 
 const (
@@ -150,7 +149,7 @@ func (m *MDP) value(pi *mat.Dense, start []float64) ([]double, error) {
 	case m.States() > direct:
 		goal = 0x1p-60
 	}
-	if _, last, _, err := m.evaluate(pi, solve, v, goal); err != nil {
+	if _, last, err := m.evaluate(pi, solve, v, goal); err != nil {
 		return nil, err
 	} else if !(last <= wrong) {
 		return nil, fmt.Errorf(

@@ -102,14 +102,8 @@ const (
 // function of the family, root, s, a and i, so a longer list starts with the
 // shorter one.
 func (f Family) Draw(root uint64, s, a, n int) ([]Problem, error) {
-	if s < 2 || a < 2 {
-		return nil, fmt.Errorf("mdp: family %q needs at least 2 states and 2 actions, got S=%d, A=%d", f, s, a)
-	}
 	if n < 0 {
 		return nil, fmt.Errorf("mdp: family %q asked for %d problems", f, n)
-	}
-	if f != Random && !slices.Contains(Shifts, f) {
-		return nil, fmt.Errorf("mdp: unknown family %q, want %q or one of %q", f, Random, Shifts)
 	}
 	problems := make([]Problem, n)
 	for i := range problems {
@@ -123,14 +117,8 @@ func (f Family) Draw(root uint64, s, a, n int) ([]Problem, error) {
 
 // Pick returns some of the problems that Draw returns, by their places, with these as their Numbers.
 func (f Family) Pick(root uint64, s, a int, places []int32) ([]Problem, error) {
-	if _, err := f.Draw(root, s, a, 0); err != nil {
-		return nil, err
-	}
 	problems := make([]Problem, len(places))
 	for k, i := range places {
-		if i < 0 {
-			return nil, fmt.Errorf("mdp: family %q has no problem %d", f, i)
-		}
 		var err error
 		if problems[k], err = f.one(root, s, a, int(i)); err != nil {
 			return nil, err
@@ -140,7 +128,16 @@ func (f Family) Pick(root uint64, s, a int, places []int32) ([]Problem, error) {
 	return problems, nil
 }
 
+// one returns problem i.
 func (f Family) one(root uint64, s, a, i int) (Problem, error) {
+	switch {
+	case s < 2 || a < 2:
+		return Problem{}, fmt.Errorf("mdp: family %q needs at least 2 states and 2 actions, got S=%d, A=%d", f, s, a)
+	case f != Random && !slices.Contains(Shifts, f):
+		return Problem{}, fmt.Errorf("mdp: unknown family %q, want %q or one of %q", f, Random, Shifts)
+	case i < 0:
+		return Problem{}, fmt.Errorf("mdp: family %q has no problem %d", f, i)
+	}
 	m, err := f.drawMDP(seed.New(root, "mdp", string(f), s, a, i), s, a)
 	return Problem{MDP: m, Pi0: RandomPolicy(seed.New(root, "pi0", string(f), s, a, i), s, a)}, err
 }

@@ -204,7 +204,7 @@ func (m *MDP) exact(policy []int, v []double, factors bool) (*Optimum, error) {
 		if err != nil {
 			return nil, err
 		}
-		solve, last, _, err := m.evaluate(pi, solve, v, goals[0])
+		solve, last, err := m.evaluate(pi, solve, v, goals[0])
 		if err != nil {
 			return nil, err
 		}

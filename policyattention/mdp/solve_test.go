@@ -57,7 +57,7 @@ func TestSolvers(t *testing.T) {
 				continue // it does not know which states end
 			}
 			v := doubles(zeros)
-			if last, _ := m.refine(pi, testkit.Must(prepare())(t), v, 0x1p-60); !(last <= 0x1p-60) {
+			if last := m.refine(pi, testkit.Must(prepare())(t), v, 0x1p-60); !(last <= 0x1p-60) {
 				t.Errorf("%s by %s: refined to %.2g only", name, solver, last)
 			}
 			values[solver] = v

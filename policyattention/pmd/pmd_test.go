@@ -270,24 +270,6 @@ func TestReturnedPolicyBound(t *testing.T) {
 	}
 }
 
-// TestDefectPrice checks g ≤ D/η + Bζ, the interface of Appendix A.1.
-func TestDefectPrice(t *testing.T) {
-	rng := seed.New(6, "price")
-	for range 300 {
-		pi, q, eta := mdp.RandomPolicy(rng, 1, 3), randomTable(rng, 1, 3, 4), 0.1+rng.Float64()
-		exact := testkit.Must(Step(pi, q, eta))(t)
-		next := testkit.Must(Mix(exact, 0.2*rng.Float64()))(t)
-		price := PriorMassPrice(Policy{Pi: pi}, q)[0]/eta + 4*MaxRowL1(next, exact)
-		if g := GreedyDefect(next, q)[0]; g > price+1e-13 {
-			t.Errorf("defect %v above its price %v", g, price)
-		}
-	}
-	if d := PriorMassPrice(Policy{Pi: mat.NewDense(1, 2, []float64{0, 1})},
-		mat.NewDense(1, 2, []float64{1, 0}))[0]; !math.IsInf(d, 1) {
-		t.Errorf("D = %v without greedy mass, want +Inf", d)
-	}
-}
-
 func ExampleStep() {
 	pi := mat.NewDense(1, 2, []float64{0.5, 0.5})
 	q := mat.NewDense(1, 2, []float64{math.Log(3), 0})

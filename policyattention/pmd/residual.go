@@ -84,30 +84,6 @@ func LiftedDefect(m *mdp.MDP, g []float64) float64 {
 	return top
 }
 
-// PriorMassPrice returns D(s) = −log π(G(s)|s) for each state [S], where G(s) is
-// the set of greedy actions of q: what it costs PMD to become greedy from the policy p.
-// The defect that PMD leaves is at most D(s)/η (equation 12). It is +Inf where no
-// greedy action has mass. It panics when p and q [S, A] differ in shape.
-func PriorMassPrice(p Policy, q *mat.Dense) []float64 {
-	mustMatch(p.Pi, q)
-	d, log := make([]float64, p.Pi.RawMatrix().Rows), p.log()
-	for s := range d {
-		values, mass, greatest := q.RawRowView(s), 0.0, math.Inf(-1)
-		top := slices.Max(values)
-		for a, v := range values {
-			if v == top {
-				mass += p.Pi.At(s, a)
-				greatest = math.Max(greatest, log.At(s, a))
-			}
-		}
-		d[s] = math.Max(0, -math.Log(mass))
-		if mass < smallestNormal { // the others add at most log A to a logarithm below −700
-			d[s] = -greatest
-		}
-	}
-	return d
-}
-
 // Bound is the right-hand side of the returned-policy theorem, equations (8) and (9),
 // term by term. All terms are in units of Q.
 type Bound struct {

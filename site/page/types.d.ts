@@ -48,13 +48,11 @@ interface Phase {
   index: number;
   start: number; // its first round
   grid: { width: number; height: number; tiles: string; entering: boolean } | null;
-  e0: number;
   gap: number;
   greedy: number[]; // [S]
   p: Float64Array; // [S·A, S]
   r: Float64Array; // [S, A]
   pi0: Float64Array; // [S, A]
-  qstar: Float64Array; // [S, A]
 }
 interface Round extends Record<"zeta" | "zetaBound" | "delta" | "deltaBound" | "route" | "routeBound", number>,
     Record<"sampling" | "defect" | "loss" | "initial" | "critic" | "greedy" | "last" | "bound", number> {

@@ -82,10 +82,9 @@ type Engine struct {
 // Phase is a part of a run between two edits of the problem. The returned-policy
 // theorem is accounted from its start.
 type Phase struct {
-	From           int     // its first round
-	Grid           *Grid   // nil for problems without a map
-	*control.Scale         // of the problem and the decoder's policy π̂_k at the start
-	E0             float64 // ‖Q* − Q_k‖∞ of the decoder's context there
+	From           int   // its first round
+	Grid           *Grid // nil for problems without a map
+	*control.Scale       // of the problem and the decoder's policy π̂_k at the start
 }
 
 // New starts a run on the problem that the settings name or, if problem is
@@ -127,7 +126,7 @@ func (e *Engine) begin(problem mdp.Problem, grid *Grid) error {
 	if err != nil {
 		return err
 	}
-	e.Phases, e.rounds = []Phase{{Grid: grid, Scale: scale, E0: scale.Gap}}, map[string][]*decoder.Round{}
+	e.Phases, e.rounds = []Phase{{Grid: grid, Scale: scale}}, map[string][]*decoder.Round{}
 	e.normalized, e.call = nil, nil
 	return nil
 }
@@ -276,8 +275,7 @@ func (e *Engine) Apply(k int, edit Edit) error {
 	if err != nil {
 		return err
 	}
-	e.Phases = append(e.Phases[:kept+1],
-		Phase{From: k, Grid: grid, Scale: scale, E0: mdp.MaxAbsDiff(scale.Optimum.Q, c.Q)})
+	e.Phases = append(e.Phases[:kept+1], Phase{From: k, Grid: grid, Scale: scale})
 	for name, rounds := range e.rounds {
 		e.rounds[name] = rounds[:min(k, len(rounds))]
 	}

@@ -35,27 +35,21 @@ func start(t testing.TB, s Settings) *Engine {
 func TestAgainstLibrary(t *testing.T) {
 	s := settings()
 	e := start(t, s)
-	problem := e.Phases[0].Problem
-	q0 := testkit.Must(problem.MDP.PolicyValue(problem.Pi0))(t)
-	run := testkit.Must(e.Decoder.Start(problem, q0, s.Eta, decoder.Sampled(s.Seed)))(t)
-	oracle := testkit.Must(control.ExactPMD(s.Eta).Run([]mdp.Problem{problem}, s.Rounds))(t)
-	scored := testkit.Must(control.Score([]mdp.Problem{problem}, oracle))(t)
-	for k := range s.Rounds {
-		want := testkit.Must(run.Step())(t)
-		got := testkit.Must(e.Round(Decoder, k))(t)
-		if !mat.Equal(got.NextPi, want.NextPi) || !mat.Equal(got.NextQ, want.NextQ) ||
-			got.Distance != want.Distance || got.Bound != want.Bound {
-			t.Fatalf("round %d of the decoder differs from decoder.Runner", k)
-		}
-		exact := testkit.Must(e.Round(Exact, k))(t)
-		bound, _, err := scored[0].Bound(k + 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !mat.Equal(exact.NextPi, oracle[0].Policies[k+1]) || exact.Bound != bound ||
-			exact.Defect != scored[0].Defect[k] ||
-			math.Abs(exact.Distance/scored[0].Gap-scored[0].Loss[k+1]) > 1e-15 || exact.Zeta != 0 {
-			t.Fatalf("round %d of exact PMD differs from control", k)
+	problems := []mdp.Problem{e.Phases[0].Problem}
+	for name, loop := range map[string]control.Loop{
+		Decoder: e.Decoder.Controller(s.Eta, decoder.Sampled(s.Seed)), Exact: control.ExactPMD(s.Eta),
+	} {
+		run := testkit.Must(loop.Run(problems, s.Rounds))(t)
+		scored := testkit.Must(control.Score(problems, run))(t)[0]
+		for k := range s.Rounds {
+			got := testkit.Must(e.Round(name, k))(t)
+			bound, _, err := scored.Bound(k + 1)
+			testkit.Check(t, err)
+			if !mat.Equal(got.NextPi, run[0].Policies[k+1]) || !mat.Equal(got.Q, run[0].Q[k]) || got.Bound != bound ||
+				got.Zeta != scored.Zeta[k] || name == Exact && got.Zeta != 0 || got.Defect != scored.Defect[k] ||
+				math.Abs(got.Distance/scored.Gap-scored.Loss[k+1]) > 1e-15 {
+				t.Fatalf("round %d of %s differs from control", k, name)
+			}
 		}
 	}
 	if _, err := e.Round(Decoder, s.Rounds); err == nil {

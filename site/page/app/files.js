@@ -149,7 +149,7 @@ function trajectoryJSON() {
     gamma: app.run.info.gamma,
     certificate: app.run.info.certificate,
     problem: JSON.parse(problemJSON()),
-    e0: phaseAt(0).e0,
+    e0: phaseAt(0).gap, // Q_0 is Q^{π₀}
     gap: phaseAt(0).gap,
     controllers,
   });
