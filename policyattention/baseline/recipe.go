@@ -47,8 +47,6 @@ func (r Recipe) Validate() error {
 	switch {
 	case min(r.D, r.N, r.Layers, r.Processes, r.Batches, r.Batch) < 1:
 		return fmt.Errorf("baseline: recipe %+v, want at least one of everything", r)
-	case r.States < 3:
-		return fmt.Errorf("baseline: Boyan chains of %d states, want at least 3", r.States)
 	case r.OneHot && r.D != r.States:
 		return fmt.Errorf("baseline: one-hot features of length %d for %d states", r.D, r.States)
 	case !(r.Gamma >= 0 && r.Gamma < 1):
@@ -69,6 +67,27 @@ func (r Recipe) Process(i int) (*Process, *mat.Dense, error) {
 	}
 	p, err := Boyan(r.States, r.Gamma, rng)
 	return p, features, err
+}
+
+// Fresh shows f chains that were not trained on, in features [S, D], with their exact values [S], their stationary
+// distribution [S] and a walk [N+1]. They are drawn from a stream of a name.
+func (r Recipe) Fresh(name string, chains int,
+	f func(p *Process, features *mat.Dense, exact, stationary []float64, walk []int) error) error {
+	r.Seed = seed.New(r.Seed, name, "likeness").Uint64()
+	for k := range chains {
+		var exact, stationary []float64
+		p, features, err := r.Process(k)
+		if err == nil {
+			exact, stationary, err = p.Solve()
+		}
+		if err == nil {
+			err = f(p, features, exact, stationary, p.Walk(seed.New(r.Seed, "walk", k), r.N))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: chain %d: %w", name, k, err)
+		}
+	}
+	return nil
 }
 
 // Evaluator is a network that a recipe trains.

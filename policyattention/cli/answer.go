@@ -62,8 +62,7 @@ const smallStates = 300
 
 // run takes rounds until the loss is proven to be small enough, or there are no more.
 func (a *answer) run(ctx context.Context, g *globals) error {
-	said := time.Now()
-	var second time.Time // the first round with a critic call
+	began, said := time.Now(), time.Now()
 	m := a.Problem.MDP
 	exact := m.States() <= smallStates || m.Gamma == 1
 	unit := m.Shortfall(a.Optimum, a.Optimum.V).Unit
@@ -73,16 +72,6 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 			return err
 		}
 		a.Solving = next
-		switch a.Round {
-		case 1:
-			second = time.Now()
-		case 2:
-			took := time.Since(second)
-			if all := took * time.Duration(a.Rounds-2); all > time.Minute {
-				fmt.Fprintf(a.errors, "a round takes %.2g s, %d rounds %v; it ends before where --tol is reached\n",
-					took.Seconds(), a.Rounds, all.Round(time.Second))
-			}
-		}
 		loss, short := a.Proven()/a.Normalizer, a.ProvenInState()/unit
 		if milestone(a.Round) {
 			if exact {
@@ -99,7 +88,9 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 		}
 		if time.Since(said) > g.interval() {
 			said = time.Now()
-			fmt.Fprintf(g.errors, "round %d of at most %d: loss at most %.3g\n", a.Round, a.Rounds, loss)
+			left := time.Since(began) / time.Duration(a.Round) * time.Duration(a.Rounds-a.Round)
+			fmt.Fprintf(g.errors, "round %d of at most %d, %v left: loss at most %.3g\n", a.Round, a.Rounds,
+				left.Round(time.Second), loss)
 		}
 	}
 	return nil

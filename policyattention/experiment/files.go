@@ -2,8 +2,6 @@ package experiment
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +13,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2"
+
+	"icrl/policyattention/train"
 )
 
 // Folders and files of results appear complete or not at all, while processes that would make the
@@ -72,16 +72,6 @@ type Failure struct {
 // failureFile is where the failure of a task is kept.
 func (s *Store) failureFile(u Unit) string { return s.work(s.folder(u)) + ".failed" }
 
-// failure returns the failure of a task, nil if it did not fail.
-func (s *Store) failure(u Unit) (*Failure, error) {
-	f := &Failure{}
-	err := readJSON(s.failureFile(u), f)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	return f, err
-}
-
 // passing are the troubles of a machine or a network file system that a later
 // attempt, perhaps elsewhere, does not meet again.
 var passing = []error{
@@ -133,10 +123,5 @@ func FileDigest(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return digest(b), nil
-}
-
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	return train.Hash(b), nil
 }

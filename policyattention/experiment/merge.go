@@ -169,12 +169,18 @@ func (p Preset) problems(tasks []Unit) (all []rows.Problem, err error) {
 			l.Problems.Root != p.Protocol.Sizes[l.Problems.States].Evaluation {
 			continue
 		}
-		seen[l.Problems] = true
-		some, err := l.Problems.Tables()
+		f := l.Problems
+		seen[f] = true
+		drawn, err := f.pick(First(f.Problems))
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, some...)
+		for i, x := range drawn {
+			all = append(all, rows.Problem{
+				Family: string(f.Family), S: int32(f.States), A: int32(f.Actions), Root: int64(f.Root),
+				Problem: int32(i), Gamma: x.MDP.Gamma, P: flat(x.MDP.DenseP()), R: flat(x.MDP.R), Pi0: flat(x.Pi0),
+			})
+		}
 	}
 	return all, nil
 }

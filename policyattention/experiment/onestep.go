@@ -151,15 +151,3 @@ func (c OneBackup) compute(s *Store, key rows.Key, at []int32, _ *Result) (*Resu
 	}
 	return r, nil
 }
-
-// Tables returns the problems as rows.
-func (f Fixtures) Tables() (all []rows.Problem, err error) {
-	problems, err := f.pick(First(f.Problems))
-	for i, p := range problems {
-		all = append(all, rows.Problem{
-			Family: string(f.Family), S: int32(f.States), A: int32(f.Actions), Root: int64(f.Root), Problem: int32(i),
-			Gamma: p.MDP.Gamma, P: flat(p.MDP.DenseP()), R: flat(p.MDP.R), Pi0: flat(p.Pi0),
-		})
-	}
-	return all, err
-}

@@ -104,7 +104,8 @@ func (p Preset) Check() error {
 	}
 	names := map[string]string{}
 	for _, u := range units {
-		for _, t := range u.Trainings() {
+		for _, w := range u.Weights {
+			t := w.Training
 			if hash, ok := names[t.Name()]; ok && hash != method.Hash(t) {
 				return fmt.Errorf("experiment: preset %s has two training runs of the name %s", p.Name, t.Name())
 			}
@@ -179,10 +180,10 @@ func (p Preset) snapshots(c Cell) map[method.Name][]int {
 func Trainings(units []Unit) (all []Unit) {
 	seen := map[string]bool{}
 	for _, u := range units {
-		for _, t := range u.Trainings() {
-			if hash := method.Hash(t); !seen[hash] {
+		for _, w := range u.Weights {
+			if hash := method.Hash(w.Training); !seen[hash] {
 				seen[hash] = true
-				all = append(all, training(t))
+				all = append(all, training(w.Training))
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/method"
+	"icrl/policyattention/train"
 )
 
 // Tasks lists the work of the preset: its training runs, then its units. A task is known by its
@@ -29,12 +30,12 @@ func (u Unit) config() json.RawMessage {
 }
 
 // hash returns the SHA-256 of the configuration in hexadecimal.
-func (u Unit) hash() string { return digest(u.config()) }
+func (u Unit) hash() string { return train.Hash(u.config()) }
 
 // record returns what a unit's record has before it is run.
 func (u Unit) record() Record {
 	r := Record{Block: u.Block, Name: u.Name, Key: u.Key, Config: u.config()}
-	if r.Hash = digest(r.Config); u.Training != nil {
+	if r.Hash = train.Hash(r.Config); u.Training != nil {
 		r.Kind = u.Training.Key()
 	}
 	return r
@@ -73,7 +74,8 @@ func (s *Store) State(u Unit) (State, *Failure, error) {
 	} else if !errors.Is(err, ErrMissing) {
 		return "", nil, err
 	}
-	if f, err := s.failure(u); err != nil || f != nil {
+	f := &Failure{}
+	if err := readJSON(s.failureFile(u), f); !errors.Is(err, os.ErrNotExist) {
 		return Failed, f, err
 	}
 	if _, err := os.Stat(s.work(s.folder(u))); err == nil {
@@ -107,9 +109,9 @@ func (s *Store) attempt(ctx context.Context, u Unit) error {
 	if u.Training != nil {
 		return s.Train(ctx, u.Training)
 	}
-	for _, c := range u.Trainings() {
+	for _, w := range u.Weights {
 		// Not every unit is to find out anew, perhaps after hours.
-		_, failure, err := s.State(training(c))
+		_, failure, err := s.State(training(w.Training))
 		if err != nil {
 			return err
 		}

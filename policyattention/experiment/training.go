@@ -64,7 +64,7 @@ func (s *Store) trained(ctx context.Context, u Unit, dir string, r *Record) (*Re
 		}
 		b, err := os.ReadFile(path)
 		if err == nil {
-			r.Weights[file], err = digest(b), WriteFile(filepath.Join(dir, file), b)
+			r.Weights[file], err = train.Hash(b), WriteFile(filepath.Join(dir, file), b)
 		}
 		if err != nil {
 			return nil, err

@@ -77,11 +77,3 @@ func (u Unit) Path() string {
 	}
 	return string(u.Block) + "/" + u.Name
 }
-
-// Trainings lists the training runs that the unit needs.
-func (u Unit) Trainings() (all []method.Training) {
-	for _, w := range u.Weights {
-		all = append(all, w.Training)
-	}
-	return all
-}

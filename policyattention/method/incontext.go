@@ -28,19 +28,14 @@ func (d *InContext[C]) MarshalJSON() ([]byte, error) {
 // Weights implements Deployment.
 func (d *InContext[C]) Weights() []Weights { return []Weights{Last(d.Training)} }
 
-// Controller implements Deployment.
+// Controller implements Deployment: it is a [baseline.InContext].
 func (d *InContext[C]) Controller(m *Models, _ float64, _ uint64) (control.Controller, error) {
-	return d.walk(m, d.Root)
-}
-
-// walk returns the controller on transitions below a root.
-func (d *InContext[C]) walk(m *Models, root uint64) (control.Controller, error) {
 	reader, err := d.Open(m, d)
 	if err != nil {
 		return nil, err
 	}
 	return baseline.InContext{
-		Name: d.Training.Key(), States: d.States, Actions: d.Actions, Root: root, Reader: reader,
+		Name: d.Training.Key(), States: d.States, Actions: d.Actions, Root: d.Root, Reader: reader,
 	}, nil
 }
 
@@ -56,10 +51,12 @@ func Walking(name Name, recipe, published string) func(Case) (control.Controller
 		if err != nil {
 			return nil, err
 		}
-		walking := d.(interface {
-			walk(*Models, uint64) (control.Controller, error)
-		})
-		controller, err := walking.walk(c.Models, c.Root)
-		return baseline.Paced{Controller: controller, N: c.N}, err
+		controller, err := d.Controller(c.Models, 0, 0)
+		if err != nil {
+			return nil, err
+		}
+		walking := controller.(baseline.InContext)
+		walking.Root = c.Root
+		return baseline.Paced{Controller: walking, N: c.N}, nil
 	}
 }

@@ -61,10 +61,7 @@ const panelHeight vg.Length = 285 // points
 func (p *Panel) look(i int) (color.Color, []vg.Length) {
 	s := p.Series[i]
 	name := cmp.Or(s.Colour, Palette[i%len(Palette)])
-	v, err := strconv.ParseUint(strings.TrimPrefix(name, "#"), 16, 32)
-	if err != nil {
-		v = 0x555555
-	}
+	v, _ := strconv.ParseUint(strings.TrimPrefix(name, "#"), 16, 32) // black for what is no colour
 	var dashes []vg.Length
 	for _, d := range Strokes[max(0, slices.Index(Palette, name))] {
 		dashes = append(dashes, vg.Length(d))
@@ -146,7 +143,8 @@ func (p *Panel) build() (a *plot.Plot, ends []ending) {
 			a.Add(&plotter.Line{XYs: bar, LineStyle: draw.LineStyle{Color: c, Width: .7}})
 		}
 		if s.Name != "" {
-			ends = append(ends, endOf(s.Name, c, xy))
+			last := slices.MaxFunc(xy, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
+			ends = append(ends, ending{last, wrap(s.Name), c})
 		}
 	}
 	for _, axis := range []*plot.Axis{&a.X, &a.Y} {

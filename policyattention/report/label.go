@@ -28,17 +28,6 @@ type ending struct {
 	Colour color.Color
 }
 
-// endOf returns the name of a line with points, at its rightmost.
-func endOf(name string, c color.Color, xy plotter.XYs) ending {
-	last := xy[0]
-	for _, p := range xy {
-		if p.X >= last.X {
-			last = p
-		}
-	}
-	return ending{last, wrap(name), c}
-}
-
 // longName is the number of letters from which a name takes two lines.
 const longName = 24
 

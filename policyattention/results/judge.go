@@ -117,9 +117,7 @@ func (s *Store) Claims(p Paper) (all []Judged, err error) {
 func (s *Store) claimsTable() (t Table) {
 	t.Columns = []string{"section", "claim", "paper", here, "verdict", "why"}
 	all, err := s.claims()
-	if t.err = err; err != nil {
-		return t
-	}
+	t.err = err
 	for _, j := range all {
 		t.Add(j.Section, j.Sentence, j.Printed.Text, said(j.Here), string(j.Verdict), j.Reason)
 	}
@@ -129,9 +127,7 @@ func (s *Store) claimsTable() (t Table) {
 func (s *Store) verdicts() (t Table) {
 	t.Columns = []string{"verdict", "claims"}
 	all, err := s.claims()
-	if t.err = err; err != nil {
-		return t
-	}
+	t.err = err
 	counts, p, excluded, remain := map[Verdict]int{}, []float64{}, 0, 0
 	for _, j := range all {
 		counts[j.Verdict]++

@@ -62,9 +62,7 @@ func (s *Store) table4() (t Table) {
 		"paper: parameters; cost", "parameters", "CPU-h"}
 	runs, err := s.list("runs.json")
 	trainings, missing := s.list("trainings.json")
-	if t.err = errors.Join(err, missing); t.err != nil {
-		return t
-	}
+	t.err = errors.Join(err, missing)
 	for _, x := range fields(content("table4.tsv"))[1:] {
 		at := slices.IndexFunc(runs, func(r run) bool {
 			return r.Block == "benchmark" && r.Method == x[0] && r.Recipe == x[1] && r.S == 8
@@ -78,10 +76,7 @@ func (s *Store) table4() (t Table) {
 				continue
 			}
 			size, err := s.parameters(training)
-			if err != nil {
-				t.err = err
-				return t
-			}
+			t.err = errors.Join(t.err, err)
 			n, hours = n+size, hours+training.Cost.CPU/3600
 		}
 		t.Add(labelled(x[0], x[1]), x[2], x[3], x[4], x[5], n, hours)

@@ -44,39 +44,33 @@ var Method = method.Method{
 	},
 }
 
-// recipes are those but for cpu-source-X.
-var recipes = map[string]struct {
-	of           func(seed uint64, states int) Config
-	tuned, short bool
-}{
-	"full": {of: Paper}, "full-tuned": {of: Paper, tuned: true}, "full-short": {of: Paper, short: true},
-	"first": {of: FirstAttempt},
-	"cpu":   {of: CPU}, "cpu-tuned": {of: CPU, tuned: true}, "cpu-tuned-short": {of: CPU, tuned: true, short: true},
-}
+// recipes are those that others are variations of.
+var recipes = map[string]func(seed uint64, states int) Config{"full": Paper, "first": FirstAttempt, "cpu": CPU}
 
 // recipe returns the configuration of a recipe, given the tuned step sizes of the
 // source.
 func recipe(name string, seed uint64, states int, tuned baseline.StepSizes) (c Config, err error) {
-	if rate, ok := strings.CutPrefix(name, "cpu-source-"); ok {
-		c = CPU(seed, states)
+	base, short := strings.CutSuffix(name, "-short")
+	base, isTuned := strings.CutSuffix(base, "-tuned")
+	base, rate, rated := strings.Cut(base, "-source-")
+	of, ok := recipes[base]
+	if !ok || isTuned && rated {
+		return c, fmt.Errorf("no recipe %q of Algorithm Distillation", name)
+	}
+	if c = of(seed, states); isTuned {
+		c.Source = tuned
+	}
+	if rated {
 		c.Source.Alpha, err = strconv.ParseFloat(rate, 64)
 		if err != nil || !(c.Source.Alpha > 0 && c.Source.Alpha <= math.MaxFloat64) {
 			err = fmt.Errorf("recipe %q of Algorithm Distillation: the source's rate is %q, want a number above 0",
 				name, rate)
 		}
-		return c, err
 	}
-	r, ok := recipes[name]
-	if !ok {
-		return c, fmt.Errorf("no recipe %q of Algorithm Distillation", name)
-	}
-	if c = r.of(seed, states); r.tuned {
-		c.Source = tuned
-	}
-	if r.short {
+	if short {
 		c = c.ShortContext()
 	}
-	return c, nil
+	return c, err
 }
 
 // deployment has the step sizes of its source.

@@ -112,9 +112,7 @@ func (e expected) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory,
 		if err != nil {
 			return nil, err
 		}
-		for s := range l.W {
-			l.W[s] = mat.Dot(pi.RowView(s), q.RowView(s))
-		}
+		l.W = m.StateValues(pi, q)
 		trajectories[i].Policies = []*mat.Dense{p.Pi0}
 		for range rounds {
 			var all []baseline.Transition

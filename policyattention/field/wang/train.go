@@ -2,7 +2,6 @@ package wang
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -137,29 +136,20 @@ func (n Network) measure(params []float64, chains int) ([]float64, error) {
 	right := math.Copysign(1, corner) * mat.Trace(head.Q.Slice(0, n.D, n.D, 2*n.D))
 	m := append(make([]float64, 0, len(quantities)), math.Abs(corner), (sum(head.P)-math.Abs(corner))/(size-1),
 		left, right, (sum(head.Q)-left-right)/(size-float64(2*n.D)), 0, 0, 0, 0)
-	n.Seed = seed.New(n.Seed, "wang", "likeness").Uint64()
-	for k := range chains {
-		l, err := n.likeness(params, k)
-		if err != nil {
-			return nil, fmt.Errorf("wang: chain %d: %w", k, err)
+	return m, n.Fresh("wang", chains, func(p *baseline.Process, features *mat.Dense, exact, weights []float64,
+		walk []int) error {
+		l, err := n.likeness(params, Window(p, features, walk), features, exact, weights)
+		if err == nil {
+			floats.AddScaled(m[5:], 1/float64(chains), l)
 		}
-		floats.AddScaled(m[5:], 1/float64(chains), l)
-	}
-	return m, nil
+		return err
+	})
 }
 
-// likeness returns, on chain k: the cosine between TD(0)'s weights and those of the linear function nearest to the
-// network's values; and squared differences, of the two values, and of each from the exact values.
-func (n Network) likeness(params []float64, k int) ([]float64, error) {
-	p, features, err := n.Process(k)
-	if err != nil {
-		return nil, err
-	}
-	exact, weights, err := p.Solve()
-	if err != nil {
-		return nil, err
-	}
-	c := Window(p, features, p.Walk(seed.New(n.Seed, "walk", k), n.N))
+// likeness returns, on a walk of a chain: the cosine between TD(0)'s weights and those of the linear function nearest to
+// the network's values; and squared differences, of the two values, and of each from the exact values.
+func (n Network) likeness(params []float64, c *Context, features *mat.Dense, exact, weights []float64) (_ []float64,
+	err error) {
 	spec, w := Spec{Algorithm: TD0, D: n.D, N: n.N, Alpha: params[len(params)-1]}, make([]float64, n.D)
 	for range n.Layers {
 		if w, err = spec.Step(c, w); err != nil {

@@ -2,7 +2,6 @@ package xie
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -120,18 +119,9 @@ func (n Network) measure(params []float64, chains int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	fresh, spec := n, n.spec(v[3], v[4])
-	fresh.Seed = seed.New(n.Seed, "xie", "likeness").Uint64()
-	for k := range chains {
-		p, features, err := fresh.Process(k)
-		if err != nil {
-			return nil, err
-		}
-		exact, _, err := p.Solve()
-		if err != nil {
-			return nil, err
-		}
-		walk := p.Walk(seed.New(fresh.Seed, "walk", k), n.N)
+	spec := n.spec(v[3], v[4])
+	return m, n.Fresh("xie", chains, func(p *baseline.Process, features *mat.Dense, exact, _ []float64,
+		walk []int) error {
 		c, algorithm := Window(p, features, walk), make([]float64, n.N+1)
 		z, err := spec.Prompt(c, algorithm)
 		for l := 0; l < n.Layers && err == nil; l++ {
@@ -139,7 +129,7 @@ func (n Network) measure(params []float64, chains int) ([]float64, error) {
 			algorithm, err = spec.Step(c, algorithm)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("xie: chain %d: %w", k, err)
+			return err
 		}
 		share := 1 / float64(chains*len(walk))
 		for j, s := range walk {
@@ -148,8 +138,8 @@ func (n Network) measure(params []float64, chains int) ([]float64, error) {
 				m[7+i] += share * e * e
 			}
 		}
-	}
-	return m, nil
+		return nil
+	})
 }
 
 // identity returns what a trained A [d, d] is of τI: τ and the cosine. With one-hot features a number added to a
