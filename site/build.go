@@ -27,44 +27,35 @@ func Build(out string, whole bool) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return fmt.Errorf("site: %w", err)
-	}
-	actor, err := pack(out, filepath.Join(root, "policyattention", "anymdp", "weights.safetensors"), whole)
-	if err != nil {
-		return err
-	}
 	parts, err := sources(root)
 	if err != nil {
 		return err
 	}
-	parts["learned"], parts["wasm"] = actor, ""
+	files := map[string][]byte{}
+	weights := filepath.Join(root, "policyattention", "anymdp", "weights.safetensors")
+	if parts["learned"], err = pack(files, weights, whole); err != nil {
+		return err
+	}
 	full, err := compile(root, "full")
 	if err != nil {
 		return err
 	}
-	if whole {
+	if parts["wasm"] = ""; whole {
 		parts["wasm"] = base64.StdEncoding.EncodeToString(full)
 	} else {
 		small, err := compile(root, "")
 		if err != nil {
 			return err
 		}
-		for name, content := range map[string][]byte{
-			"engine.wasm.gz": small, "engine.js": script("policyAttentionEngine", small),
-			"full.js": script("policyAttentionFull", full),
-		} {
-			if err := write(out, name, content); err != nil {
-				return err
-			}
-		}
+		files["engine.wasm.gz"], files["engine.js"] = small, script("policyAttentionEngine", small)
+		files["full.js"] = script("policyAttentionFull", full)
 	}
-	if parts["links"], err = about(out, root, whole); err != nil {
+	if err := about(parts, files, root, whole); err != nil {
 		return err
 	}
 	for name, content := range parts {
 		if name != "page" && strings.Contains(content, "</script") {
-			return fmt.Errorf("site: %s contains the end of a script element", name)
+			return fmt.Errorf("%s contains the end of a script element", name)
 		}
 	}
 	// Scripts and styles are inline and named by their hashes. 'self' is for engine and
@@ -82,19 +73,21 @@ func Build(out string, whole bool) error {
 			pairs = append(pairs, "{{"+name+"}}", content)
 		}
 	}
-	return write(out, "index.html", []byte(strings.NewReplacer(pairs...).Replace(parts["page"])))
+	files["index.html"] = []byte(strings.NewReplacer(pairs...).Replace(parts["page"]))
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	for name, content := range files {
+		if err := renameio.WriteFile(filepath.Join(out, name), content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // script returns a script that hands bytes, in base64, to a function of the page.
 func script(taker string, content []byte) []byte {
 	return fmt.Appendf(nil, "self.%s(%q);\n", taker, base64.StdEncoding.EncodeToString(content))
-}
-
-func write(out, name string, content []byte) error {
-	if err := renameio.WriteFile(filepath.Join(out, name), content, 0o644); err != nil {
-		return fmt.Errorf("site: %w", err)
-	}
-	return nil
 }
 
 // sources returns the parts of the page that are made of the repository's files,
@@ -111,14 +104,14 @@ func sources(root string) (map[string]string, error) {
 	} {
 		b, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("site: %w", err)
+			return nil, err
 		}
 		parts[name] = string(b)
 	}
 	// Go's runtime support is a script, which sets what it is for on the global object.
 	small := api.Transform(parts["runtime"], api.TransformOptions{MinifyWhitespace: true, MinifySyntax: true})
 	if len(small.Errors) > 0 {
-		return nil, fmt.Errorf("site: wasm_exec.js: %s", small.Errors[0].Text)
+		return nil, fmt.Errorf("wasm_exec.js: %s", small.Errors[0].Text)
 	}
 	parts["runtime"] = string(small.Code)
 	for name, entry := range map[string]string{"app": filepath.Join(page, "app", "main.js"),
@@ -144,13 +137,13 @@ func bundle(entry string) (string, error) {
 		if m.Location != nil {
 			where = fmt.Sprintf("%s:%d", m.Location.File, m.Location.Line)
 		}
-		all = append(all, fmt.Errorf("site: %s: %s", where, m.Text))
+		all = append(all, fmt.Errorf("%s: %s", where, m.Text))
 	}
 	if len(all) > 0 {
 		return "", errors.Join(all...)
 	}
 	if len(result.OutputFiles) != 1 {
-		return "", fmt.Errorf("site: the bundle of %s is %d files, want 1", entry, len(result.OutputFiles))
+		return "", fmt.Errorf("the bundle of %s is %d files, want 1", entry, len(result.OutputFiles))
 	}
 	return string(result.OutputFiles[0].Contents), nil
 }
@@ -161,7 +154,7 @@ func bundle(entry string) (string, error) {
 func compile(root, tag string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "site")
 	if err != nil {
-		return nil, fmt.Errorf("site: %w", err)
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "engine.wasm")
@@ -171,25 +164,23 @@ func compile(root, tag string) ([]byte, error) {
 	command.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0",
 		"GOEXPERIMENT=nogreenteagc,nosizespecializedmalloc")
 	if out, err := command.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("site: compiling the engine: %w\n%s", err, out)
+		return nil, fmt.Errorf("compiling the engine: %w\n%s", err, out)
 	}
 	wasm, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("site: %w", err)
+		return nil, err
 	}
 	if wasm, err = shrink(wasm); err != nil {
-		return nil, fmt.Errorf("site: %w", err)
+		return nil, err
 	}
 	var small bytes.Buffer
 	z, err := gzip.NewWriterLevel(&small, gzip.BestCompression)
 	if err != nil {
-		return nil, fmt.Errorf("site: %w", err)
+		return nil, err
 	}
 	_, err = z.Write(wasm)
-	if err := errors.Join(err, z.Close()); err != nil {
-		return nil, fmt.Errorf("site: %w", err)
-	}
-	return small.Bytes(), nil
+	err = errors.Join(err, z.Close())
+	return small.Bytes(), err
 }
 
 func hash(script string) string {
@@ -198,29 +189,26 @@ func hash(script string) string {
 }
 
 // pack makes a weights file ready for the page: it returns what the page knows of it, in JSON, with its bytes in
-// base64 if the page is to hold them, and else writes their script.
-func pack(out, path string, whole bool) (string, error) {
+// base64 if the page is to hold them, and else their script is a file.
+func pack(files map[string][]byte, path string, whole bool) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("site: %w", err)
+		return "", err
 	}
 	learned := map[string]string{"file": "learned.js", "sha256": fmt.Sprintf("%x", sha256.Sum256(b))}
 	if whole {
 		learned["weights"] = base64.StdEncoding.EncodeToString(b)
-	} else if err := write(out, learned["file"], script("policyAttentionWeights", b)); err != nil {
-		return "", err
+	} else {
+		files[learned["file"]] = script("policyAttentionWeights", b)
 	}
 	known, err := json.Marshal(learned)
-	if err != nil {
-		return "", fmt.Errorf("site: %w", err)
-	}
-	return string(known), nil
+	return string(known), err
 }
 
 func output(name string, args ...string) (string, error) {
 	out, err := exec.Command(name, args...).Output()
 	if err != nil {
-		return "", fmt.Errorf("site: %s %s: %w", name, strings.Join(args, " "), err)
+		return "", fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }

@@ -34,9 +34,9 @@ func TestLinks(t *testing.T) {
 	if !strings.Contains(got, "@misc{") || !strings.HasSuffix(got, "}") {
 		t.Errorf("the citation is %q", got)
 	}
-	foot, err := about(t.TempDir(), "..", true)
-	if err != nil || strings.Contains(foot, "<a ") {
-		t.Errorf("a page that is a whole has the foot %q, %v", foot, err)
+	parts := map[string]string{}
+	if err := about(parts, nil, "..", true); err != nil || strings.Contains(parts["notebook"], "<a ") {
+		t.Errorf("a page that is a whole has the foot %q, %v", parts, err)
 	}
 }
 

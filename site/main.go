@@ -31,7 +31,7 @@ func main() {
 
 func run() error {
 	if err := Build(arguments.Out, arguments.Whole); err != nil {
-		return err
+		return fmt.Errorf("site: %w", err)
 	}
 	path, err := filepath.Abs(filepath.Join(arguments.Out, "index.html"))
 	if err != nil {

@@ -217,10 +217,7 @@ func edit(args []js.Value) (any, error) {
 // call of round k: over the S·A memories and the queries up to its own.
 func attention(args []js.Value) (any, error) {
 	w, err := run.Attention(args[0].Int(), args[1].Int())
-	if err != nil {
-		return nil, err
-	}
-	return array(w), nil
+	return array(w), err
 }
 
 // trace(k, call) names the tokens of a call "actor", "critic" or "normed", and says which
@@ -236,23 +233,17 @@ func trace(args []js.Value) (any, error) {
 // matrix(k, call, s, name, from, to) returns rows of a matrix of a call "actor", "critic"
 // or "normed", or of the trained actor's in state s, "learned".
 func matrix(args []js.Value) (any, error) {
-	k, name, from, to := args[0].Int(), args[3].String(), args[4].Int(), args[5].Int()
-	var rows [][]float64
-	if args[1].String() == engine.Learned && learnedMatrix != nil {
-		var err error
-		if rows, err = learnedMatrix(k, args[2].Int(), name, from, to); err != nil {
-			return nil, err
-		}
-	} else {
-		c, err := run.Trace(k, args[1].String())
-		if err != nil {
-			return nil, err
-		}
-		if rows, err = engine.Matrix(c, name, from, to); err != nil {
-			return nil, err
-		}
+	k, call, name, from, to := args[0].Int(), args[1].String(), args[3].String(), args[4].Int(), args[5].Int()
+	if call == engine.Learned && learnedMatrix != nil {
+		rows, err := learnedMatrix(k, args[2].Int(), name, from, to)
+		return shaped(rows), err
 	}
-	return shaped(rows), nil
+	c, err := run.Trace(k, call)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := engine.Matrix(c, name, from, to)
+	return shaped(rows), err
 }
 
 // shaped returns rows of one length as a table with its shape.

@@ -37,11 +37,6 @@ var types = map[string]reflect.Type{
 	"I32": reflect.TypeFor[int32](), "I64": reflect.TypeFor[int64](),
 }
 
-// Number lists the element types, which the format calls F32, F64, I32 and I64.
-type Number interface {
-	float32 | float64 | int32 | int64
-}
-
 // File is the content of a safetensors file.
 type File struct {
 	Metadata map[string]string
@@ -50,7 +45,7 @@ type File struct {
 
 // Get returns the values of the tensor called name. It returns an error if
 // the file has no such tensor or its elements are of another type.
-func Get[T Number](f *File, name string) ([]T, error) {
+func Get[T float32 | float64 | int32 | int64](f *File, name string) ([]T, error) {
 	for _, t := range f.Tensors {
 		if t.Name != name {
 			continue

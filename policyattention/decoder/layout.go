@@ -1,10 +1,6 @@
 package decoder
 
-import (
-	"fmt"
-	"io"
-	"text/tabwriter"
-)
+import "fmt"
 
 // Field is a named run of coordinates of a token, of slots of a head, or of
 // hidden units.
@@ -138,14 +134,4 @@ func (l Legend) Explain(matrix string, row, col int) (Link, bool) {
 		}
 	}
 	return Link{}, false
-}
-
-// Write prints the legend as a table.
-func (l Legend) Write(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "matrix\tto\tfrom\tvalue\t\twhy")
-	for _, k := range l {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.6g\t%s\n", k.Matrix, k.To.Name, k.From.Name, k.Symbol, k.Value, k.Why)
-	}
-	return t.Flush()
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"html"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -117,10 +116,7 @@ func newMoving(frame func([]float64) *Plot, sliders []Slider) (*moving, error) {
 	if m.Range[0] > m.Range[1] {
 		return nil, errors.New("nb: a moving plot without a point")
 	}
-	m.Colours = report.Palette
-	for _, d := range report.Strokes {
-		m.Dashes = append(m.Dashes, slices.Clone(d))
-	}
+	m.Colours, m.Dashes = report.Palette, report.Strokes
 	return m, nil
 }
 

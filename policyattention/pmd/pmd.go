@@ -196,14 +196,11 @@ func AutoStep(o *mdp.Optimum) float64 {
 // mostStep is the largest step size that is suggested.
 const mostStep = 1e300
 
-// Growth is the factor by which Growing lets steps grow.
-const Growth = 10
-
-// Growing returns steps η_k = eta·Growth^k, up to where η times values of at most the given size
+// Growing returns steps η_k = eta·10^k, up to where η times values of at most the given size
 // comes near what a number holds. Exact PMD that evaluates every policy in full is
 // then policy iteration but for what it remembers: a round outweighs all before it, so that
 // not even a penalty that Q_0 is full of, and that no later policy meets, holds it up for long.
 func Growing(eta, size float64) func(k int) float64 {
 	most := max(eta, min(1e280/size, mostStep))
-	return func(k int) float64 { return min(eta*math.Pow(Growth, float64(k)), most) }
+	return func(k int) float64 { return min(eta*math.Pow(10, float64(k)), most) }
 }

@@ -172,10 +172,6 @@ const (
 	LockUp         = "lock-up"         // the paper's witness that one-step fidelity is not enough
 )
 
-// LockUpZeta is the one-step change below which exact PMD stays in the lock-up
-// preset.
-const LockUpZeta = 1e-4
-
 // Problem returns the problem that the settings name, P, r and π₀, and its map, nil if it has none.
 func (s Settings) Problem() (problem mdp.Problem, grid *Grid, err error) {
 	if g, ok := grids[s.Preset]; ok {
@@ -184,7 +180,7 @@ func (s Settings) Problem() (problem mdp.Problem, grid *Grid, err error) {
 		return problem, &g, err
 	}
 	if s.Preset == LockUp {
-		problem, err = pmd.LockUp(LockUpZeta, s.Eta, s.Gamma)
+		problem, err = pmd.LockUp(1e-4, s.Eta, s.Gamma) // no update of exact PMD moves by more
 		return problem, nil, err
 	}
 	if s.States > MaxStates || s.Actions > MaxActions {
