@@ -126,7 +126,7 @@ func (s *Store) File(path, name string) Rows {
 	if !ok {
 		var err error
 		if d, err = readParquet(filepath.Join(s.Folder, path)); err != nil {
-			return Rows{block: name, err: err}
+			return Rows{block: name, data: &data{}, err: err}
 		}
 		s.read[path] = d
 	}
@@ -135,9 +135,6 @@ func (s *Store) File(path, name string) Rows {
 
 // Columns lists the columns of the rows.
 func (r Rows) Columns() []Column {
-	if r.err != nil {
-		return nil
-	}
 	return slices.Sorted(maps.Keys(r.data.columns))
 }
 
@@ -149,7 +146,7 @@ func (r Rows) Where(filters ...Filter) Rows {
 		}
 		fails, err := r.test(f)
 		if err != nil {
-			r.err = fmt.Errorf("results: block %s: %w", r.block, err)
+			r.at, r.err = nil, fmt.Errorf("results: block %s: %w", r.block, err)
 			return r
 		}
 		r.at, r.fixed = slices.DeleteFunc(slices.Clone(r.at), fails), append(slices.Clone(r.fixed), f)
@@ -191,9 +188,9 @@ func (r Rows) Of(c Column) Rows {
 
 // Number returns a column of numbers.
 func (r Rows) Number(c Column) (values []float64) {
-	if r.err == nil && r.data.columns[c] != nil && r.data.columns[c].names == nil {
+	if x := r.data.columns[c]; x != nil && x.names == nil {
 		for _, i := range r.at {
-			values = append(values, r.data.cell(c, i))
+			values = append(values, x.values[i])
 		}
 	}
 	return values
@@ -201,9 +198,6 @@ func (r Rows) Number(c Column) (values []float64) {
 
 // Values returns the different values of a column in the order of their first row.
 func (r Rows) Values(c Column) (values []string) {
-	if r.err != nil {
-		return nil
-	}
 	seen := map[string]bool{}
 	for _, i := range r.at {
 		if v := r.data.value(c, i); !seen[v] {

@@ -16,6 +16,7 @@ import (
 type Table struct {
 	report.Table          // without rows
 	by           []Column // that it was grouped by
+	at           int      // the column of the last estimate
 	lines        []line
 	err          error
 }
@@ -209,6 +210,7 @@ func (t Table) estimate(statistic, name string) Table {
 			t.lines[i].last, t.err = estimate(statistic, l.group, l.reference)
 		}
 	}
+	t.at = len(t.Columns)
 	return t.with(name, func(l line) any { return l.last.shown() })
 }
 
@@ -293,18 +295,8 @@ func pair(x, y group) (a, b [][]float64) {
 
 // Beside puts the paper's number before the last estimate, where it prints one.
 func (t Table) Beside(p Paper) Table {
-	at := -1
-	for _, l := range t.lines {
-		for i, entry := range l.entries {
-			if _, ok := entry.(Cell); ok {
-				at = max(at, i)
-			}
-		}
-	}
-	if at < 0 {
-		return t
-	}
-	t.Columns = slices.Insert(slices.Clone(t.Columns), at, "paper")
+	at := t.at
+	t.Columns, t.at = slices.Insert(slices.Clone(t.Columns), at, "paper"), at+1
 	return t.each(func(l *line) {
 		l.entries = slices.Insert(slices.Clone(l.entries), at, p.Printed(l.last.Query))
 	})

@@ -22,7 +22,7 @@ func InterquartileMean(sample [][]float64) float64 {
 
 // Improvement estimates the probability that a run of x has a smaller loss than a run of y on the
 // same problem, where ties count half, as a mean over problems (the probability of improvement of
-// Agarwal et al.). The numbers of runs may differ. For the interval see MeanOverProblems.
+// Agarwal et al.). The numbers of runs may differ. For the interval see RatioOverProblems.
 func Improvement(x, y [][]float64) (Estimate, error) {
 	if err := cmp.Or(check(x), check(y), check(x[:min(1, len(x))], y[:min(1, len(y))])); err != nil {
 		return Estimate{}, err
@@ -41,17 +41,12 @@ func Improvement(x, y [][]float64) (Estimate, error) {
 		}
 		smaller[m] /= float64(len(x) * len(y))
 	}
-	return MeanOverProblems(smaller)
+	ones := slices.Repeat([]float64{1}, len(smaller))
+	return RatioOverProblems([][]float64{smaller}, [][]float64{ones})
 }
 
 // level of the intervals over problems.
 const level = .95
-
-// MeanOverProblems estimates a mean over problems, at least two: see RatioOverProblems.
-func MeanOverProblems(values []float64) (Estimate, error) {
-	ones := slices.Repeat([]float64{1}, len(values))
-	return RatioOverProblems([][]float64{values}, [][]float64{ones})
-}
 
 // RatioOverProblems estimates mean x / mean y of losses [runs][problems], over all runs of each, with
 // a 95 % interval for other problems of their distribution and the same trained networks: by

@@ -64,7 +64,7 @@ func TestOverProblemsByHand(t *testing.T) {
 	// Of 0, 0, 0, 4: mean 1, standard deviation 2, skewness 2/√3, so that with u = 2/√3/2·1.96 and
 	// g²/24 = 1/18 the ends are 1 − 3√3·(∛(1 ± u − 1/18) − 1).
 	u, root := 1.959963984540054/math.Sqrt(3), 3*math.Sqrt(3)
-	got, err := MeanOverProblems([]float64{0, 0, 0, 4})
+	got, err := RatioOverProblems([][]float64{{0, 0, 0, 4}}, [][]float64{{1, 1, 1, 1}})
 	lo, hi := 1-root*(math.Cbrt(1+u-1./18)-1), 1-root*(math.Cbrt(1-u-1./18)-1)
 	if err != nil || math.Abs(got.Lo-lo) > 1e-12 || math.Abs(got.Hi-hi) > 1e-12 {
 		t.Errorf("[%v, %v], %v, want [%v, %v]", got.Lo, got.Hi, err, lo, hi)
