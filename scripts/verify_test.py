@@ -273,6 +273,7 @@ CORRUPTIONS = {  # what is done, with digests that fit, and what is said
     "records that are no JSON": (truncate("runs.json"), "closed_loops: "),
     "other weights": (zeroed, "other weights"),
     "other weights, as the record says": (as_recorded(zeroed), "loss: "),
+    "weights that are gone": (lambda root: weights(root).unlink(), "other weights"),
     "weights of another seed": (as_recorded(other_seed), "another training run"),
 }
 for name in (EXACT, "policies/benchmark", PROBLEMS):

@@ -10,10 +10,10 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"icrl/internal/safetensors"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/engine"
 )
 
 // Config is everything that trained weights depend on, but for the backend's arithmetic. The network is trained by the
@@ -27,17 +27,18 @@ type Config struct {
 	Batch     int               `json:"batch"`
 	Steps     int               `json:"steps"`
 	Optimizer transformer.AdamW `json:"optimizer"`
+	// Attention is train.None where a token does not see the others of its state: an ablation.
+	Attention train.Attention `json:"attention,omitempty"`
 }
 
-// Name is the recipe's name.
-const Name = "any"
+const name = "any"
 
 // Standard is the configuration of the released identities.
 func Standard(identity uint64) Config {
 	const steps = 6000
 	o := transformer.StandardAdamW()
 	o.LearningRate, o.Beta2, o.Cosine = 2e-3, .99, steps
-	return Config{Recipe: Name, Seed: identity, Actions: 8, Examples: 1 << 15, Deepest: 1e12, Batch: 64, Steps: steps,
+	return Config{Recipe: name, Seed: identity, Actions: 8, Examples: 1 << 15, Deepest: 1e12, Batch: 64, Steps: steps,
 		Optimizer: o}
 }
 
@@ -47,8 +48,8 @@ var Identities = []uint64{31000, 31001, 31002, 31003, 31004}
 // Validate reports the first invalid field.
 func (c Config) Validate() error {
 	switch {
-	case c.Recipe != Name:
-		return fmt.Errorf("anymdp: %q, want %q", c.Recipe, Name)
+	case c.Recipe != name:
+		return fmt.Errorf("anymdp: %q, want %q", c.Recipe, name)
 	case c.Actions < 3 || c.Actions > 64:
 		return fmt.Errorf("anymdp: %d actions, want 3 to 64", c.Actions)
 	case min(c.Examples, c.Batch, c.Steps) < 1 || max(c.Examples, c.Steps) > 1<<24:
@@ -56,6 +57,9 @@ func (c Config) Validate() error {
 			c.Steps)
 	case !(c.Deepest >= 1 && c.Deepest <= 1e30):
 		return fmt.Errorf("anymdp: cliffs of %v, want 1 to 1e30: float32 holds them", c.Deepest)
+	case c.Attention != train.Everything && c.Attention != train.None:
+		return fmt.Errorf("anymdp: attention %q, want %q or all of a state, which is %q", c.Attention, train.None,
+			train.Everything)
 	case c.Batch > c.Examples:
 		return fmt.Errorf("anymdp: batches of %d from %d examples", c.Batch, c.Examples)
 	case max(c.Optimizer.LearningRate, c.Optimizer.WeightDecay) >= 1:
@@ -68,7 +72,13 @@ func (c Config) Validate() error {
 }
 
 // Network is the shape of the network.
-func (c Config) Network() transformer.Config { return Shape() }
+func (c Config) Network() transformer.Config {
+	shape := Shape()
+	if c.Attention == train.None {
+		shape.Group = 1
+	}
+	return shape
+}
 
 // Job is the training run, for [train.Job.Run].
 func (c Config) Job() (train.Job, error) {
@@ -84,6 +94,7 @@ func (c Config) Job() (train.Job, error) {
 		},
 		Batches:  train.Batches{Data: c.data, Index: c.batch},
 		Examples: c.Batch, Tokens: c.Actions, Optimizer: c.Optimizer, Steps: c.Steps,
+		Release: c.release,
 	}, nil
 }
 
@@ -168,15 +179,10 @@ func proximal(f, x, t *Node) *Node {
 	return ReduceAllMean(Add(Sub(entropy, Mul(p, x)), Softplus(x)))
 }
 
-// Settle returns weights of a training run in the form in which they are released. The
-// loss sees outputs less those of the empty token only; here the head's bias is changed so
-// that the empty token's are 0, and outputs can be taken as they are.
-func Settle(weights []byte) ([]byte, error) {
-	f, err := safetensors.Unmarshal(weights)
-	if err != nil {
-		return nil, fmt.Errorf("anymdp: %w", err)
-	}
-	network, err := NewNetwork(Shape(), safetensors.Floats(f))
+// release changes the head's bias so that the outputs of the empty token are 0. The loss sees outputs less those of the
+// empty token only; of released weights outputs can be taken as they are.
+func (c Config) release(params []float32) ([]float32, error) {
+	network, err := engine.New[float64](c.Network(), params)
 	if err != nil {
 		return nil, fmt.Errorf("anymdp: %w", err)
 	}
@@ -184,15 +190,29 @@ func Settle(weights []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("anymdp: %w", err)
 	}
-	bias, err := safetensors.Get[float32](f, "head.bias")
-	if err != nil {
-		return nil, fmt.Errorf("anymdp: %w", err)
-	}
+	params = slices.Clone(params)
+	bias := params[len(params)-Outputs:] // last in the layout
 	for k, v := range empty[0] {
 		bias[k] = float32(float64(bias[k]) - v)
 	}
-	if err := train.Seal(f); err != nil {
-		return nil, fmt.Errorf("anymdp: %w", err)
-	}
-	return safetensors.Marshal(f)
+	return params, nil
 }
+
+// What the experiments ask of a training run: see method.Training.
+
+// Key implements method.Training.
+func (c Config) Key() string { return name }
+
+// Name implements method.Training.
+func (c Config) Name() string {
+	if c.Attention == train.None {
+		return fmt.Sprintf("%s,attention=none-%d", name, c.Seed)
+	}
+	return fmt.Sprintf("%s-%d", name, c.Seed)
+}
+
+// Budget implements method.Training.
+func (c Config) Budget() int { return c.Steps }
+
+// Seconds implements method.Training.
+func (c Config) Seconds() float64 { return 4e-5 * float64(c.Steps*c.Batch*c.Actions) }

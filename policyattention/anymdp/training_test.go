@@ -10,6 +10,7 @@ import (
 
 	"icrl/internal/testkit"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/train"
 )
 
 func small(identity uint64) Config {
@@ -56,8 +57,7 @@ func TestFirstLoss(t *testing.T) {
 	c.Optimizer.LearningRate = 1e-12
 	job := testkit.Must(c.Job())(t)
 	result := testkit.Must(job.Run(t.Context(), testkit.Backend(t), t.TempDir(), nil))(t)
-	settled := testkit.Must(Settle(testkit.Must(os.ReadFile(result.Weights))(t)))(t)
-	forward := testkit.Must(Plain(Shape(), settled))(t)
+	forward := testkit.Must(Plain(Shape(), testkit.Must(os.ReadFile(result.Weights))(t)))(t)
 	first, contexts := seed.New(c.Seed, "any", "batch", 0).IntN(c.Examples), c.Contexts()
 	want := 0.0
 	for i := range c.Batch {
@@ -103,6 +103,7 @@ func TestValidate(t *testing.T) {
 		"actions": func(c *Config) { c.Actions = 1 },
 		"batch":   func(c *Config) { c.Batch = c.Examples + 1 },
 		"steps":   func(c *Config) { c.Steps = 0 },
+		"sight":   func(c *Config) { c.Attention = train.WithinState },
 		"rate":    func(c *Config) { c.Optimizer.LearningRate = math.NaN() },
 	} {
 		c := Standard(1)

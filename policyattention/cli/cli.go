@@ -60,7 +60,6 @@ type commands struct {
 	Verify    verifyCmd    `cmd:"" help:"Compute rows again from weights and seeds, and compare."`
 	Solve     solveCmd     `cmd:"" help:"Run a controller on an MDP of your own."`
 	Field     fieldCmd     `cmd:"" help:"${field}"`
-	Any       anyCmd       `cmd:"" help:"The actor for any MDP."`
 	Version   versionCmd   `cmd:"" help:"Print versions of the program and of what computes."`
 
 	Completion kongcompletion.Completion `cmd:"" help:"Print what makes a shell complete this command."`

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 
 	"icrl/policyattention/baseline"
@@ -30,11 +31,13 @@ type Preset struct {
 	// the benchmark.
 	Qualifying map[method.Name]int `json:"qualifying,omitempty"`
 	// Limits bound the numbers of a method's recipes.
-	Limits   map[method.Name]method.Limits `json:"limits,omitempty"`
-	Rows     []Row                         `json:"rows"`
-	Protocol *Protocol                     `json:"-"`
-	Methods  method.Registry               `json:"-"` // in the order of tables
-	Studies  []Study                       `json:"-"`
+	Limits map[method.Name]method.Limits `json:"limits,omitempty"`
+	// LeftOut are patterns as in [path.Match] of weights that the repository has not, run/file. Others have to be there.
+	LeftOut  []string        `json:"left_out,omitempty"`
+	Rows     []Row           `json:"rows"`
+	Protocol *Protocol       `json:"-"`
+	Methods  method.Registry `json:"-"` // in the order of tables
+	Studies  []Study         `json:"-"`
 }
 
 // Row lists cells of one block and method: each size with each of the protocol's first Runs
@@ -71,12 +74,25 @@ func ReadPreset(path string, base Preset) (Preset, error) {
 	return p, p.Check()
 }
 
+// leavesOut reports whether the repository has not the weights run/file.
+func (p Preset) leavesOut(file string) bool {
+	return slices.ContainsFunc(p.LeftOut, func(pattern string) bool {
+		ok, _ := path.Match(pattern, file) // Check has refused others
+		return ok
+	})
+}
+
 // Check returns an error if the preset makes no sense.
 func (p Preset) Check() error {
 	if p.Name == "" || p.Name != fileName(p.Name) || p.Protocol == nil || min(p.Problems, p.Steps) < 1 {
 		return fmt.Errorf(
 			"experiment: preset %q, want a name for a folder, a protocol, and at least one problem and optimizer step",
 			p.Name)
+	}
+	for _, pattern := range p.LeftOut {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return fmt.Errorf("experiment: preset %s leaves out %q: %w", p.Name, pattern, err)
+		}
 	}
 	for _, row := range p.Rows {
 		b, err := findBlock(row.Block)

@@ -272,6 +272,9 @@ var corruptions = slices.Concat(
 			return append(l, rows.Loss{Training: "x", Step: 1})
 		}), "which no record names"},
 		{"an edited weight", true, weightEdited, "not that of the training run's record"},
+		{"weights that are gone", true, func(t *testing.T, root string) {
+			testkit.Check(t, os.Remove(weights(t, root, "proximal-plain-S4-14100")))
+		}, "not that of the training run's record"},
 		{"weights of another seed", true, weightsSwapped, "configuration"},
 		{"an edited action", true, row("choices/qualification.parquet", 0,
 			func(c *rows.Choice) { c.Actions[3] = (c.Actions[3] + 1) % 3 }), "qualification/s5rl"},

@@ -41,10 +41,9 @@ type Case struct {
 	// Untuned says that the values are the published ones.
 	Untuned bool
 	// Deploy returns what a recipe of a method deploys with the run's identity, trained as for the
-	// benchmark. Models are the trained networks, Folder that of all results.
+	// benchmark. Models are the trained networks.
 	Deploy func(name Name, recipe string) (Deployment, error)
 	Models *Models
-	Folder string
 }
 
 // Source returns the condition's source of transitions.

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -18,6 +18,7 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/rows"
 	"icrl/policyattention/seed"
@@ -28,28 +29,35 @@ import (
 // identity takes problems of its own of every set, through exact PMD and through both of its read-outs, and what is
 // stored of a problem is the loss at the horizons.
 
-// AnyWeights is the file of a configuration's weights below the folder of a preset.
-func AnyWeights(preset string, c anymdp.Config) string {
-	folder := fmt.Sprintf("any-%d-%.12s", c.Seed, train.Hash(train.JSON(c)))
-	return filepath.Join(preset, "any", folder, "weights.safetensors")
-}
-
-// anyForward is a configuration's network in float32.
-func anyForward(preset string, c anymdp.Config) (anymdp.Forward, error) {
-	model, err := train.LoadNetwork[anymdp.Config](AnyWeights(preset, c))
+// anyForward is the network of a training run in float32.
+func anyForward(m *method.Models, c anymdp.Config) (anymdp.Forward, error) {
+	model, err := method.Load(m, method.Last(c), train.LoadNetwork[anymdp.Config])
 	if err != nil {
 		return nil, fmt.Errorf("any: %w", err)
 	}
 	return model.Sequences, nil
 }
 
-// Any is the study of every set for every identity. Verification computes a problem of some sets again, as many as one
-// identity has.
-func Any(*experiment.Store) (units []experiment.Unit, err error) {
+// anyRuns are the training runs: the released identities, and without attention the first of these.
+func anyRuns() (runs []anymdp.Config) {
 	for _, identity := range anymdp.Identities {
+		runs = append(runs, anymdp.Standard(identity))
+	}
+	for _, c := range slices.Clone(runs[:3]) {
+		c.Attention = train.None
+		runs = append(runs, c)
+	}
+	return runs
+}
+
+// Any is the study of every set for every training run. Verification computes a problem of some sets again, as many
+// as one run has.
+func Any(*experiment.Store) (units []experiment.Unit, err error) {
+	runs := anyRuns()
+	for _, c := range runs {
 		for _, row := range anySets {
-			u := row.unit(anymdp.Standard(identity))
-			if u.OneIn = len(anymdp.Identities); row.Fixture != 0 { // those take longest
+			u := row.unit(c)
+			if u.OneIn = len(runs); row.Fixture != 0 { // those take longest
 				u.OneIn *= u.OneIn
 			}
 			units = append(units, u)
@@ -66,10 +74,15 @@ func Any(*experiment.Store) (units []experiment.Unit, err error) {
 const anyTolerance = 4e-3
 
 func (r anySet) unit(c anymdp.Config) experiment.Unit {
+	recipe := ""
+	if c.Attention != train.Everything {
+		recipe = fmt.Sprintf("attention=%s", c.Attention)
+	}
 	return experiment.Unit{
-		Block: "any", Name: fmt.Sprintf("%d/%s", c.Seed, r.Name),
-		Key: rows.Key{Method: "any", Seed: int64(c.Seed), S: int32(r.States), Family: r.Name},
-		Of:  rows.Any{Set: r.Name, Seed: int64(c.Seed)}, Config: struct {
+		Block: "any", Name: strings.TrimPrefix(c.Name(), "any-") + "/" + r.Name,
+		Key: rows.Key{Method: "any", Recipe: recipe, Seed: int64(c.Seed), S: int32(r.States), Family: r.Name},
+		Of:  rows.Any{Set: r.Name, Recipe: recipe, Seed: int64(c.Seed)}, Weights: []method.Weights{method.Last(c)},
+		Config: struct {
 			Row      anySet        `json:"row"`
 			Training anymdp.Config `json:"training"`
 			Root     uint64        `json:"root"`
@@ -86,13 +99,16 @@ func (r anySet) unit(c anymdp.Config) experiment.Unit {
 					horizons = horizons[:1]
 				}
 			}
-			forward, err := anyForward(s.Root, c)
+			forward, err := anyForward(s.Models, c)
 			if err != nil {
 				return nil, err
 			}
 			any, err := r.Run(ctx, c.Seed, forward, places, horizons)
 			if err != nil {
 				return nil, err
+			}
+			for i := range any {
+				any[i].Recipe = recipe
 			}
 			return &experiment.Result{Tables: rows.Tables{Any: any}}, nil
 		},

@@ -2,6 +2,7 @@ package paper
 
 import (
 	"math"
+	"path/filepath"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -97,8 +98,8 @@ func TestAnyLosses(t *testing.T) {
 // network does what exact PMD does, in float64 and in float32, with log π added and without.
 func TestCliffsHold(t *testing.T) {
 	double := testkit.Must(anymdp.Released())(t)
-	path := AnyWeights("../../artifacts/paper", anymdp.Standard(anymdp.Identities[0]))
-	single := testkit.Must(train.LoadNetwork[anymdp.Config](path))(t)
+	paths := testkit.Must(filepath.Glob("../../artifacts/paper/train/any-31000-*/weights.safetensors"))(t)
+	single := testkit.Must(train.LoadNetwork[anymdp.Config](paths[0]))(t)
 	var problems []anyProblem
 	for i, p := range testkit.Must(mdp.Random.Draw(991, 8, 3, 24))(t) {
 		cost := math.Pow(10, float64(i/2+1)) // to 10¹²

@@ -207,7 +207,7 @@ func (r equalRun) controller(s *experiment.Store, j int, samples uint64) (contro
 	}
 	return make(method.Case{
 		Condition: r.Condition, States: r.States, Run: j, Values: r.Values, Untuned: r.Untuned,
-		Root: samples, Models: s.Models, Folder: s.Root,
+		Root: samples, Models: s.Models,
 		Deploy: func(name method.Name, recipe string) (method.Deployment, error) {
 			u, err := s.Preset.Unit(experiment.Cell{Block: experiment.Benchmark, Key: rows.Key{
 				Method: name, Recipe: recipe, S: int32(r.States), Family: string(mdp.Random),

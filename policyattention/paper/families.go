@@ -127,7 +127,7 @@ var planners = []struct {
 
 // planner is one of them with a step size.
 func planner(s *experiment.Store, name string, backups int, eta float64) (control.Controller, error) {
-	c, err := withModel[name](method.Case{Values: []float64{eta, 0}, Folder: s.Root})
+	c, err := withModel[name](method.Case{Values: []float64{eta, 0}, Models: s.Models})
 	if b, ok := c.(begun); ok { // from π₀
 		c = b.Controller
 	}

@@ -14,6 +14,7 @@ import (
 	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/rows"
+	"icrl/policyattention/stats"
 	"icrl/policyattention/train"
 )
 
@@ -29,15 +30,42 @@ func (p probe) Weights() []method.Weights { return p.Actor.Weights() }
 // OwnProblems implements method.Study: contexts are drawn as in training.
 func (probe) OwnProblems() bool { return true }
 
+// loop is the mean loss of an actor's loop over exact PMD's on n problems, and the share of problems where it is more
+// than .05 behind.
+func (p probe) loop(model *train.Model, n, rounds int, eta float64) (ratio, locked float64, err error) {
+	problems, err := mdp.Random.Draw(p.Root, model.Config.States(), model.Config.Actions, n)
+	if err != nil {
+		return 0, 0, err
+	}
+	loop := control.ExactPMD(eta)
+	exact, err := scored(loop, problems, rounds)
+	if err != nil {
+		return 0, 0, err
+	}
+	if loop.Actor, err = model.Actor(); err != nil {
+		return 0, 0, err
+	}
+	own, err := scored(loop, problems, rounds)
+	if err != nil {
+		return 0, 0, err
+	}
+	learned, reference := slices.Concat(own...), slices.Concat(exact...)
+	ratio = stats.Mean(learned) / stats.Mean(reference)
+	floats.Sub(learned, reference)
+	return ratio, stats.TailOf(learned, .05).Above, nil
+}
+
 // heads is the study of what attention does in a trained actor, and of what its tokens hold.
 type heads struct {
 	probe
-	Contexts int `json:"contexts"`
+	Contexts int     `json:"contexts"` // and problems of the loop
+	Rounds   int     `json:"rounds"`
+	Eta      float64 `json:"eta"`
 }
 
 func headsOf(s method.Setting) (method.Study, error) {
 	w, err := weights(train.Proximal, s)
-	return heads{probe{w, s.Root}, 256}, err
+	return heads{probe{w, s.Root}, 256, s.Rounds, s.Eta}, err
 }
 
 // Compute implements method.Study: by layer, or by layer and head.
@@ -53,8 +81,13 @@ func (h heads) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err 
 // inspect takes an actor apart. Quantities are
 //
 //	row_l1             mean ‖π̂ − PMD(π, Q, η)‖₁ over states and contexts
-//	own, state, others mean attention of a head's pairs to themselves, other actions of their state, other states
+//	own, state, action, others
+//	                   mean attention of a head's pairs to themselves, other actions of their state, their action in
+//	                   other states, and all else
 //	without            row_l1 with what this head alone writes set to 0
+//	without_all        row_l1 with what all heads write set to 0
+//	loop, loop_without_all
+//	                   mean loss of the loop over exact PMD's, with attention and so without
 //	prior_r2, gain_r2  R² of linear maps from a token, as embedded (layer 0) and after each layer, to its log π and
 //	                   ηQ: fitted in one half of the contexts, measured in the other
 func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
@@ -80,14 +113,35 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 	}
 	for i, to := range attention {
 		layer := float64(i/c.Heads + 1)
-		without, err := rowL1(c, silenced(model, i/c.Heads, i%c.Heads), contexts, exact)
+		without, err := rowL1(c, silenced(c, model.Params, i), contexts, exact)
 		if err != nil {
 			return nil, err
 		}
 		add("own", layer, to[0])
 		add("state", layer, to[1])
-		add("others", layer, to[2])
+		add("action", layer, to[2])
+		add("others", layer, to[3])
 		add("without", layer, without)
+	}
+	every := make([]int, len(attention))
+	for i := range every {
+		every[i] = i
+	}
+	alone, err := train.NewModel(c, silenced(c, model.Params, every...))
+	if err != nil {
+		return nil, err
+	}
+	without, err := rowL1(c, alone.Params, contexts, exact)
+	if err != nil {
+		return nil, err
+	}
+	add("without_all", math.NaN(), without)
+	for i, m := range []*train.Model{model, alone} {
+		ratio, _, err := h.loop(m, h.Contexts, h.Rounds, h.Eta)
+		if err != nil {
+			return nil, err
+		}
+		add([]string{"loop", "loop_without_all"}[i], math.NaN(), ratio)
 	}
 	var prior, gain []float64
 	for _, x := range contexts {
@@ -138,24 +192,26 @@ func rowL1(c train.Config, params []float32, contexts []control.Context, exact [
 	return sum / float64(len(contexts)), nil
 }
 
-// silenced are the parameters with what a head writes set to 0.
-func silenced(model *train.Model, layer, head int) []float32 {
-	c, params := model.Config, slices.Clone(model.Params)
+// silenced are the parameters with what some heads, counted over all layers, write set to 0.
+func silenced(c train.Config, params []float32, heads ...int) []float32 {
+	params = slices.Clone(params)
 	for _, t := range c.Network().Layout() {
-		if t.Name == fmt.Sprintf("blocks.%d.out.weight", layer) {
-			size := c.Width / c.Heads * c.Width
-			clear(params[t.Offset+head*size:][:size])
+		for _, i := range heads {
+			if t.Name == fmt.Sprintf("blocks.%d.out.weight", i/c.Heads) {
+				size := c.Width / c.Heads * c.Width
+				clear(params[t.Offset+i%c.Heads*size:][:size])
+			}
 		}
 	}
 	return params
 }
 
-// traces returns the mean attention of each head to a pair itself, to its state and to others, and
+// traces returns the mean attention of each head to a pair itself, its state, its action and all else, and
 // the tokens [contexts·S·A, Width] as embedded and after each layer.
-func traces(model *train.Model, contexts []control.Context) (attention [][3]float64, held []*mat.Dense, err error) {
+func traces(model *train.Model, contexts []control.Context) (attention [][4]float64, held []*mat.Dense, err error) {
 	c := model.Config
 	pairs := c.States() * c.Actions
-	attention = make([][3]float64, c.Layers*c.Heads)
+	attention = make([][4]float64, c.Layers*c.Heads)
 	for range c.Layers + 1 {
 		held = append(held, mat.NewDense(len(contexts)*pairs, c.Width, nil))
 	}
@@ -174,11 +230,13 @@ func traces(model *train.Model, contexts []control.Context) (attention [][3]floa
 			for head, weights := range b.Weights {
 				for query, row := range weights {
 					for key, w := range row {
-						to := 2 // another state
+						to := 3
 						if key == query {
 							to = 0
 						} else if key/c.Actions == query/c.Actions {
 							to = 1
+						} else if key%c.Actions == query%c.Actions {
+							to = 2
 						}
 						attention[l*c.Heads+head][to] += w / float64(len(contexts)*pairs)
 					}

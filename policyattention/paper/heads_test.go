@@ -19,7 +19,7 @@ func TestInspect(t *testing.T) {
 			clear(params[x.Offset+16*64:][:16*64])
 		}
 	}
-	study := heads{probe{Root: 5}, 64}
+	study := heads{probe{Root: 5}, 64, 5, .8}
 	found := map[string][]float64{}
 	for _, m := range testkit.Must(study.inspect(testkit.Must(train.NewModel(c, params))(t)))(t) {
 		found[m.Quantity] = append(found[m.Quantity], m.Value)
@@ -29,13 +29,18 @@ func TestInspect(t *testing.T) {
 		t.Fatalf("%d heads, %d layers, row-L1 %v", len(found["own"]), len(found["prior_r2"]), whole)
 	}
 	for i, without := range found["without"] {
-		own, state, others := found["own"][i], found["state"][i], found["others"][i]
-		if math.Abs(own+state+others-1) > 1e-5 || min(own, state, others) <= 0 {
-			t.Errorf("head %d: attention %v, %v, %v", i, own, state, others)
+		own, state, action, others := found["own"][i], found["state"][i], found["action"][i], found["others"][i]
+		// Of two other actions and three other states, in the order of pairs, one in three is of the same action.
+		if math.Abs(own+state+action+others-1) > 1e-5 || min(own, state, action) <= 0 || others < action {
+			t.Errorf("head %d: attention %v, %v, %v, %v", i, own, state, action, others)
 		}
 		if same := without == whole; same != (i == 9) {
 			t.Errorf("head %d: row-L1 %v without it, %v with it", i, without, whole)
 		}
+	}
+	if off := found["without_all"][0]; off == whole || found["loop"][0] == found["loop_without_all"][0] {
+		t.Errorf("row-L1 %v without all heads, %v with them; loops %v, %v", off, whole, found["loop_without_all"],
+			found["loop"])
 	}
 	if found["gain_r2"][0] < .999 || found["prior_r2"][0] > .9 {
 		t.Errorf("embedded tokens: R² of ηQ %v, of log π %v", found["gain_r2"][0], found["prior_r2"][0])

@@ -142,7 +142,7 @@ func trained(c method.Case) (control.Actor, error) {
 
 // anyActor is the actor for any MDP with the read-out of its network alone.
 func anyActor(c method.Case) (control.Actor, error) {
-	forward, err := anyForward(c.Folder, anymdp.Standard(anymdp.Identities[c.Run]))
+	forward, err := anyForward(c.Models, anymdp.Standard(anymdp.Identities[c.Run]))
 	if err != nil {
 		return nil, err
 	}

@@ -1,15 +1,9 @@
 package paper
 
 import (
-	"slices"
-
-	"gonum.org/v1/gonum/floats"
-
-	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
 	"icrl/policyattention/rows"
-	"icrl/policyattention/stats"
 	"icrl/policyattention/train"
 )
 
@@ -47,35 +41,16 @@ func (x sizes) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err 
 		if err != nil {
 			return all, err
 		}
-		learned, reference, err := x.losses(other)
+		ratio, locked, err := x.loop(other, x.Problems, x.Rounds, x.Eta)
 		if err != nil {
 			return all, err
 		}
-		excess := floats.SubTo(make([]float64, len(learned)), learned, reference)
 		size := float64(states)
 		all.Measures = append(all.Measures, rows.Measure{Quantity: "row_l1", X: size, Value: oneStep},
-			rows.Measure{Quantity: "mean_ratio", X: size, Value: stats.Mean(learned) / stats.Mean(reference)},
-			rows.Measure{Quantity: "locked", X: size, Value: stats.TailOf(excess, .05).Above})
+			rows.Measure{Quantity: "mean_ratio", X: size, Value: ratio},
+			rows.Measure{Quantity: "locked", X: size, Value: locked})
 	}
 	return all, nil
-}
-
-// losses are those of an actor's loop and of exact PMD's [problems].
-func (x sizes) losses(model *train.Model) (learned, exact []float64, err error) {
-	problems, err := mdp.Random.Draw(x.Root, model.Config.States(), model.Config.Actions, x.Problems)
-	if err != nil {
-		return nil, nil, err
-	}
-	loop := control.ExactPMD(x.Eta)
-	reference, err := scored(loop, problems, x.Rounds)
-	if err != nil {
-		return nil, nil, err
-	}
-	if loop.Actor, err = model.Actor(); err != nil {
-		return nil, nil, err
-	}
-	own, err := scored(loop, problems, x.Rounds)
-	return slices.Concat(own...), slices.Concat(reference...), err
 }
 
 // resized is an actor for another number of states, with the same layers: state s is embedded as state s mod S.

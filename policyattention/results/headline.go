@@ -97,8 +97,8 @@ func (s *Store) sizes() (t Table) {
 
 // heads is what attention does in trained actors, layer by layer.
 func (s *Store) heads() (t Table) {
-	t.Columns = []string{"S", "layer", "own pair", "its state's", "others", "row-L1 without one head", "R² of log π",
-		"R² of ηQ"}
+	t.Columns = []string{"S", "layer", "own pair", "its state's", "its action's", "others", "row-L1 without one head",
+		"R² of log π", "R² of ηQ"}
 	numbers := s.Block("heads-numbers")
 	t.err = numbers.err
 	for _, states := range numbers.Values(S) {
@@ -109,30 +109,39 @@ func (s *Store) heads() (t Table) {
 		whole := numbers.Where(S.Is(states), Column("quantity").Is("row_l1")).Number("value")
 		for layer := 0; len(of("prior_r2", layer)) > 0; layer++ {
 			if layer == 0 {
-				own, state := even(states)
-				t.Add(states, layer, own, state, 1-own-state, nil, mean("prior_r2", 0), mean("gain_r2", 0))
+				own, state, action := even(states)
+				t.Add(states, layer, own, state, action, 1-own-state-action, nil, mean("prior_r2", 0),
+					mean("gain_r2", 0))
 				continue
 			}
 			without := of("without", layer)
 			for i := range without {
 				without[i] /= whole[i*len(whole)/len(without)]
 			}
-			t.Add(states, layer, mean("own", layer), mean("state", layer), mean("others", layer),
+			t.Add(states, layer, mean("own", layer), mean("state", layer), mean("action", layer), mean("others", layer),
 				report.Interval{Lo: slices.Min(without), Hi: slices.Max(without)},
 				mean("prior_r2", layer), mean("gain_r2", layer))
 		}
+		span := func(quantity string) string {
+			runs := numbers.Where(S.Is(states), Column("quantity").Is(quantity)).Number("value")
+			return report.Number(slices.Min(runs)) + " to " + report.Number(slices.Max(runs))
+		}
+		t.Notes = append(t.Notes, fmt.Sprintf("S = %s, by run: without all heads row-L1 is %s, with them %s; the mean "+
+			"loss of the loop over exact PMD's is %s, with them %s.", states, span("without_all"), span("row_l1"),
+			span("loop_without_all"), span("loop")))
 	}
 	return t
 }
 
-// even is the mean share of a pair, and of those of its state before it, in all that it sees.
-func even(states string) (own, state float64) {
+// even is the mean share of a pair, of those of its state and of those of its action before it in all that it sees.
+func even(states string) (own, state, action float64) {
 	n, _ := strconv.Atoi(states) // of a column of numbers
 	for i := range n * mdp.Actions {
 		own += 1 / float64(i+1) / float64(n*mdp.Actions)
 		state += float64(i%mdp.Actions) / float64(i+1) / float64(n*mdp.Actions)
+		action += float64(i/mdp.Actions) / float64(i+1) / float64(n*mdp.Actions)
 	}
-	return own, state
+	return own, state, action
 }
 
 // sharpness is the mean loss of the benchmark's policies at T = 20 as they were returned, at the

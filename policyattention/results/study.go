@@ -219,8 +219,8 @@ func (s *Store) any() (t Table) {
 		block := map[bool]string{true: "confirmation", false: "benchmark"}[states == 4]
 		fixed := s.Block(block).Where(Method.Is("policyattention"), S.Is(states)).At(Horizons...).By()
 		problems := Column("set").Is(fmt.Sprintf("benchmark, S = %d", states))
-		q := s.Block("any").Where(problems, Column("readout").Is("prior", "network")).At(Horizons...).By(T, "readout").
-			Against(fixed)
+		q := s.Block("any").Where(problems, Recipe.Is(None), Column("readout").Is("prior", "network")).At(Horizons...).
+			By(T, "readout").Against(fixed)
 		for _, l := range q.lines {
 			n := min(len(l.group.sample), len(l.reference.sample))
 			x, y := l.group.sample[:n], l.reference.sample[:n]
@@ -237,10 +237,13 @@ func (s *Store) any() (t Table) {
 	return t
 }
 
+// anyCliffs are sets of problems with a cliff.
+var anyCliffs = []any{"cliff, S = 4", "cliff, S = 8", "cliff, S = 16"}
+
 // anySets pools the excess of the actor for any MDP over exact PMD over all sets of problems.
 func (s *Store) anySets() (t Table) {
 	t.Columns = []string{"read-out", "T", "problems", "median", "99 %", "worst", "above .02", "ratio of means"}
-	all := s.Block("any").Where(Column("set").Not("cliff, S = 4", "cliff, S = 8", "cliff, S = 16"))
+	all := s.Block("any").Where(Recipe.Is(None), Column("set").Not(anyCliffs...))
 	for _, readout := range []string{"prior", "network", "mixed"} {
 		for _, horizon := range []int{20, 40, 100} {
 			rows := all.Where(Column("readout").Is(readout), Column("round").Is(horizon))
@@ -260,7 +263,7 @@ func (s *Store) anySets() (t Table) {
 func (s *Store) cliffs() (t Table) {
 	t.Columns = []string{"S", "problems", "exact PMD: worst", "prior: worst excess", "above .02",
 		"network: worst excess", "above .02"}
-	all := s.Block("any").Where(Column("round").Is(40))
+	all := s.Block("any").Where(Recipe.Is(None), Column("round").Is(40))
 	for _, states := range []int{4, 8, 16} {
 		set := all.Where(Column("set").Is(fmt.Sprintf("cliff, S = %d", states)))
 		prior := set.Where(Column("readout").Is("prior"))
@@ -271,6 +274,34 @@ func (s *Store) cliffs() (t Table) {
 		added, alone := stats.TailOf(excess, .02), stats.TailOf(other, .02)
 		exact := slices.Max(prior.Number("exact"))
 		t.Add(states, len(excess), exact, added.Worst, added.Above, alone.Worst, alone.Above)
+	}
+	return t
+}
+
+// anyAttention sets the actor for any MDP beside one whose actions do not see each other, on the same problems.
+func (s *Store) anyAttention() (t Table) {
+	t.Columns = []string{"problems", "read-out", "an action sees", "number", "99 %, range over runs", "worst", "above .02"}
+	all := s.Block("any").Where(Column("round").Is(40))
+	seeds := all.Where(Recipe.Is("attention=none")).Values(Seed)
+	for i, set := range []Filter{Column("set").Not(anyCliffs...), Column("set").Is(anyCliffs...)} {
+		for _, readout := range []string{"prior", "network"} {
+			for j, recipe := range []string{None, "attention=none"} {
+				var pooled, byRun []float64
+				for _, seed := range seeds {
+					rows := all.Where(set, Column("readout").Is(readout), Recipe.Is(recipe), Seed.Is(seed))
+					excess := rows.Number("excess")
+					if t.err = rows.err; t.err != nil {
+						return t
+					}
+					pooled, byRun = append(pooled, excess...), append(byRun, stats.TailOf(excess, .02).P99)
+				}
+				if len(pooled) > 0 {
+					tail := stats.TailOf(pooled, .02)
+					t.Add([]string{"all sets", "cliffs"}[i], readout, []string{"its state", "itself"}[j], len(pooled),
+						report.Interval{Lo: slices.Min(byRun), Hi: slices.Max(byRun)}, tail.Worst, tail.Above)
+				}
+			}
+		}
 	}
 	return t
 }

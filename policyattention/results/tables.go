@@ -22,6 +22,7 @@ func builders() []builder {
 		{"qualification", (*Store).qualification}, {"tuning", (*Store).tuning}, {"critics", (*Store).critics},
 		{"equal", (*Store).equal}, {"equal-model", (*Store).equalModel}, {"greedy", (*Store).greedy},
 		{"lead", (*Store).lead}, {"any", (*Store).any}, {"any-sets", (*Store).anySets}, {"cliffs", (*Store).cliffs},
+		{"any-attention", (*Store).anyAttention},
 		{"families", (*Store).families}, {"costs", (*Store).costs},
 		{"claims", (*Store).claimsTable}, {"verdicts", (*Store).verdicts},
 		{"all-findings", answered("findings.tsv")}, {"findings", (*Store).findings},

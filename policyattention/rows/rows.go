@@ -117,6 +117,7 @@ type Equal struct {
 // read-out of the actor for any MDP, trained from a seed, is larger, in three.
 type Any struct {
 	Set     string  `parquet:"set,dict,zstd"`
+	Recipe  string  `parquet:"recipe,dict,zstd"` // what is changed of its training
 	Seed    int64   `parquet:"seed,zstd"`
 	Readout string  `parquet:"readout,dict,zstd"`
 	Round   int32   `parquet:"round,zstd"`

@@ -35,7 +35,7 @@ func (e Equal) run() any {
 	return Equal{Method: e.Method, S: e.S, Information: e.Information, N: e.N, Untuned: e.Untuned}
 }
 
-func (a Any) run() any { return Any{Set: a.Set, Seed: a.Seed} }
+func (a Any) run() any { return Any{Set: a.Set, Recipe: a.Recipe, Seed: a.Seed} }
 
 func (l Loss) run() any { return Loss{Training: l.Training} }
 

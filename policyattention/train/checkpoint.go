@@ -117,6 +117,12 @@ func (j Job) saveWeights(path string, s *state) error {
 	if j.Average {
 		params = s.optimizer.Average
 	}
+	if j.Release != nil {
+		var err error
+		if params, err = j.Release(params); err != nil {
+			return fmt.Errorf("train: %w", err)
+		}
+	}
 	f := &safetensors.File{Metadata: j.metadata(s.step), Tensors: j.named(params)}
 	if err := Seal(f); err != nil {
 		return err

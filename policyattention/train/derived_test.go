@@ -16,6 +16,8 @@ func TestObjectivesInGo(t *testing.T) {
 	b := testkit.Backend(t)
 	actor := anymdp.Standard(1)
 	actor.Actions, actor.Examples, actor.Batch, actor.Steps = 4, 8, 4, 10
+	alone := actor
+	alone.Attention = train.None
 	memory := critic.Standard(7)
 	memory.Problems, memory.Batch, memory.Steps = 6, 8, 10
 	for name, of := range map[string]struct {
@@ -25,6 +27,7 @@ func TestObjectivesInGo(t *testing.T) {
 		// Its logits are multiples of the outputs: float32 is seen in the fifth digit of its first loss. A
 		// step moves it in the second.
 		"any":    {actor.Job, 5e-4},
+		"alone":  {alone.Job, 5e-4},
 		"critic": {memory.Job, 1e-5},
 	} {
 		job := testkit.Must(of.job())(t)

@@ -36,6 +36,8 @@ type Job struct {
 	// Shamir and Zhang 2013, arXiv 1212.1824) and is without most of the noise
 	// that a constant learning rate leaves. Training itself is the same.
 	Average bool
+	// Release, if not nil, returns what is written as weights of parameters [Size], which it does not change.
+	Release func(params []float32) ([]float32, error)
 }
 
 // JSON returns a valid configuration as a Job's Config.
