@@ -9,6 +9,7 @@ differs. As a module it has draw, evaluate, optimum, pmd, transformer, actor.
 """
 
 import argparse
+import fnmatch
 import functools
 import hashlib
 import itertools
@@ -24,6 +25,7 @@ from safetensors import safe_open
 GAMMA = 0.9
 LOOP = 1e-7  # of forty rounds or more of exact PMD, and of numbers kept in float32
 NETWORK = 5e-4  # of forty rounds of a network in float32
+LEFT_OUT = "*=[es]*[1-9]/*", "*=none-S[18]*[1-9]/*", "*-S4-*/*-*", "*0[12]/*-*", "pmd*/*-*"
 KEY = ("method", "recipe", "s", "seed", "step", "family")
 
 
@@ -302,8 +304,8 @@ class Verifier:
             file = "weights.safetensors" if after == t["steps"] else f"weights-{after}.safetensors"
             [(name, sha)] = record["weights"].items()
             paths = list(self.root.glob(f"train/{name}-{12 * '?'}/{file}"))
-            if not paths and ("attention=" in name or after < t["steps"]):
-                return  # left out
+            if not paths and any(fnmatch.fnmatch(f"{name}/{file}", pattern) for pattern in LEFT_OUT):
+                return
             if len(paths) != 1 or digest(paths[0]) != sha:
                 raise ValueError("it was made from other weights")
             step, few = actor(paths[0], t), 16 if brief else 6
@@ -344,6 +346,5 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=secrets.randbits(32), help="of the choice")
     verifier = Verifier(**vars(parser.parse_args()))
     found = verifier.verify()
-    counts = f"{verifier.numbers} numbers: {len(found)} discrepancies; seed {verifier.seed}"
-    print(*found, counts, sep="\n")
+    print(*found, f"{verifier.numbers} numbers, seed {verifier.seed}: {len(found)} discrepancies", sep="\n")
     sys.exit(3 if found else 0)

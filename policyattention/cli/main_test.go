@@ -137,7 +137,8 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"--backend", "go", "solve", "--mdp", good, "--actor", "../anymdp/weights.safetensors"}, exitFailure,
 			`not the weights that were asked for: of the configuration {"recipe":"any"`},
 		{[]string{"--backend", "go", "solve", "--mdp", good, "--actor", unsealed[0]}, exitFailure, "states no digest"},
-		{[]string{"--artifacts", t.TempDir(), "--backend", "xla:nowhere", "--preset", "paper", "train", "any-31000"}, exitNoBackend, "nowhere"},
+		{[]string{"--artifacts", t.TempDir(), "--backend", "xla:nowhere", "--preset", "paper", "train", "any-31000"},
+			exitNoBackend, "nowhere"},
 		{[]string{"--artifacts", filepath.Join(plain, "a"), "--preset", "smoke", "--backend", "go", "evaluate",
 			"oracle"}, exitFailure, "not a directory"},
 	} {

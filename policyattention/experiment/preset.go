@@ -32,7 +32,7 @@ type Preset struct {
 	Qualifying map[method.Name]int `json:"qualifying,omitempty"`
 	// Limits bound the numbers of a method's recipes.
 	Limits map[method.Name]method.Limits `json:"limits,omitempty"`
-	// LeftOut are patterns as in [path.Match] of weights that the repository has not, run/file. Others have to be there.
+	// LeftOut are patterns as in [path.Match] of weights that the repository has not, run/file. Others must be there.
 	LeftOut  []string        `json:"left_out,omitempty"`
 	Rows     []Row           `json:"rows"`
 	Protocol *Protocol       `json:"-"`
@@ -61,15 +61,15 @@ func (p Preset) With(protocol *Protocol, methods method.Registry, studies ...Stu
 
 // ReadPreset reads a preset from a file of JSON, whose members are those of base where it has
 // none.
-func ReadPreset(path string, base Preset) (Preset, error) {
-	text, err := os.ReadFile(path)
+func ReadPreset(file string, base Preset) (Preset, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return Preset{}, fmt.Errorf("experiment: %w", err)
 	}
 	p := base
-	p.Name, p.Rows, p.Studies = "", nil, nil
+	p.Name, p.Rows, p.Studies, p.LeftOut = "", nil, nil, nil
 	if err := json.Unmarshal(text, &p); err != nil {
-		return Preset{}, fmt.Errorf("experiment: preset %s: %w", path, err)
+		return Preset{}, fmt.Errorf("experiment: preset %s: %w", file, err)
 	}
 	return p, p.Check()
 }

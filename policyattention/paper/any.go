@@ -50,6 +50,16 @@ func anyRuns() (runs []anymdp.Config) {
 	return runs
 }
 
+// anyWeights are those of the actor for any MDP in runs of another study; other methods have none.
+func anyWeights(name string, runs int) (all []method.Weights) {
+	if strings.HasPrefix(name, "any") {
+		for _, identity := range anymdp.Identities[:runs] {
+			all = append(all, method.Last(anymdp.Standard(identity)))
+		}
+	}
+	return all
+}
+
 // Any is the study of every set for every training run. Verification computes a problem of some sets again, as many
 // as one run has.
 func Any(*experiment.Store) (units []experiment.Unit, err error) {

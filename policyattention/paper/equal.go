@@ -116,6 +116,7 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 	u = experiment.Unit{
 		Block: "equal", Name: name, Key: rows.Key{Method: r.Method, S: int32(r.States), Family: string(mdp.Random)},
 		Of: r.row(), Problems: equalProblems, Sample: 2, Chosen: true, Tolerance: rounding,
+		Weights: anyWeights(r.Method, r.runs()),
 		Config: struct {
 			informedMethod
 			Rounds, Problems, Calibrating, Runs int

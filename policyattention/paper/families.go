@@ -22,7 +22,8 @@ type family struct {
 	draw func(rng *rand.Rand) (p, r *mat.Dense)
 }
 
-var families = []family{{"deep-sea", deepSea}, {"chain", chain}, {"garnet", garnet}, {"maze", maze}, {"anymdp", anyMDP}}
+var families = []family{{"deep-sea", deepSea}, {"chain", chain}, {"garnet", garnet(32)}, {"garnet-64", garnet(64)},
+	{"maze", maze}, {"anymdp", anyMDP}}
 
 const farDiscount, familyRoot, familyProblems = .99, 61_900, 32
 
@@ -73,18 +74,20 @@ func chain(*rand.Rand) (p, r *mat.Dense) {
 	return p, r
 }
 
-// garnet has 32 states and 4 actions with 4 successors each, and rewards uniform on [−1, 1].
-func garnet(rng *rand.Rand) (p, r *mat.Dense) {
-	const states, actions, branches = 32, 4, 4
-	p, r = transitions(states, actions)
-	weights := mdp.RandomPolicy(rng, states*actions, branches)
-	for pair := range states * actions {
-		for k, next := range rng.Perm(states)[:branches] {
-			p.Set(pair, next, weights.At(pair, k))
+// garnet has 4 actions with 4 successors each, and rewards uniform on [−1, 1].
+func garnet(states int) func(*rand.Rand) (p, r *mat.Dense) {
+	return func(rng *rand.Rand) (p, r *mat.Dense) {
+		const actions, branches = 4, 4
+		p, r = transitions(states, actions)
+		weights := mdp.RandomPolicy(rng, states*actions, branches)
+		for pair := range states * actions {
+			for k, next := range rng.Perm(states)[:branches] {
+				p.Set(pair, next, weights.At(pair, k))
+			}
+			r.Set(pair/actions, pair%actions, 2*rng.Float64()-1)
 		}
-		r.Set(pair/actions, pair%actions, 2*rng.Float64()-1)
+		return p, r
 	}
-	return p, r
 }
 
 // maze is a square of 8 × 8 cells, one in five a wall. A move slips to either side one time in ten, and
@@ -154,7 +157,7 @@ func Families(*experiment.Store) (units []experiment.Unit, err error) {
 			key := rows.Key{Method: m.name, Family: f.name}
 			units = append(units, experiment.Unit{
 				Block: "families", Name: f.name + "/" + m.name, Key: key, Of: key, Problems: familyProblems, Sample: 1,
-				Chosen: true, Tolerance: anyTolerance, Config: struct {
+				Chosen: true, Tolerance: anyTolerance, Weights: anyWeights(m.name, 1), Config: struct {
 					Family, Method          string
 					Root                    uint64
 					Problems, BackupsARound int

@@ -124,6 +124,9 @@ func (s *Store) heads() (t Table) {
 		}
 		span := func(quantity string) string {
 			runs := numbers.Where(S.Is(states), Column("quantity").Is(quantity)).Number("value")
+			if len(runs) == 0 {
+				return "?"
+			}
 			return report.Number(slices.Min(runs)) + " to " + report.Number(slices.Max(runs))
 		}
 		t.Notes = append(t.Notes, fmt.Sprintf("S = %s, by run: without all heads row-L1 is %s, with them %s; the mean "+

@@ -280,8 +280,12 @@ func (s *Store) cliffs() (t Table) {
 
 // anyAttention sets the actor for any MDP beside one whose actions do not see each other, on the same problems.
 func (s *Store) anyAttention() (t Table) {
-	t.Columns = []string{"problems", "read-out", "an action sees", "number", "99 %, range over runs", "worst", "above .02"}
+	t.Columns = []string{"problems", "read-out", "an action sees", "number", "99 %, range over runs", "worst",
+		"above .02"}
 	all := s.Block("any").Where(Column("round").Is(40))
+	if t.err = all.err; t.err != nil {
+		return t
+	}
 	seeds := all.Where(Recipe.Is("attention=none")).Values(Seed)
 	for i, set := range []Filter{Column("set").Not(anyCliffs...), Column("set").Is(anyCliffs...)} {
 		for _, readout := range []string{"prior", "network"} {

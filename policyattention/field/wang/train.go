@@ -146,8 +146,8 @@ func (n Network) measure(params []float64, chains int) ([]float64, error) {
 	})
 }
 
-// likeness returns, on a walk of a chain: the cosine between TD(0)'s weights and those of the linear function nearest to
-// the network's values; and squared differences, of the two values, and of each from the exact values.
+// likeness returns, on a walk of a chain: the cosine between TD(0)'s weights and those of the linear function nearest
+// to the network's values; and squared differences, of the two values, and of each from the exact values.
 func (n Network) likeness(params []float64, c *Context, features *mat.Dense, exact, weights []float64) (_ []float64,
 	err error) {
 	spec, w := Spec{Algorithm: TD0, D: n.D, N: n.N, Alpha: params[len(params)-1]}, make([]float64, n.D)
