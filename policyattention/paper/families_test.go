@@ -25,7 +25,7 @@ func TestFamilies(t *testing.T) {
 	if math.Abs(sea.V[0]-want) > 1e-12 {
 		t.Errorf("the deep sea is worth %v, want %v", sea.V[0], want)
 	}
-	m, cells := optimum(families[3])
+	m, cells := optimum(families[4])
 	if last := m.States() - 1; math.Abs(cells.V[last]-100) > 1e-9 {
 		t.Errorf("the maze's last cell is worth %v, want 100", cells.V[last])
 	}
@@ -34,8 +34,11 @@ func TestFamilies(t *testing.T) {
 			t.Errorf("%s: %d states, values %v", f.name, m.States(), x.V)
 		}
 	}
+	if m, _ := optimum(families[3]); m.States() != 64 {
+		t.Errorf("%s: %d states", families[3].name, m.States())
+	}
 	for i := range uint64(20) { // the last state that is no end is worth more than the first ones, an end nothing
-		p, r := families[4].draw(seed.New(i, "anymdp"))
+		p, r := families[5].draw(seed.New(i, "anymdp"))
 		m := testkit.Must(mdp.New(farDiscount, p, r))(t)
 		x, goal := testkit.Must(m.Optimal())(t), 31
 		for ; p.At(goal*5, goal) == 1; goal-- {

@@ -283,10 +283,10 @@ func (s *Store) anyAttention() (t Table) {
 	t.Columns = []string{"problems", "read-out", "an action sees", "number", "99 %, range over runs", "worst",
 		"above .02"}
 	all := s.Block("any").Where(Column("round").Is(40))
-	if t.err = all.err; t.err != nil {
+	seeds := all.Where(Recipe.Is("attention=none")).Values(Seed)
+	if t.err = all.err; t.err != nil || len(seeds) == 0 {
 		return t
 	}
-	seeds := all.Where(Recipe.Is("attention=none")).Values(Seed)
 	for i, set := range []Filter{Column("set").Not(anyCliffs...), Column("set").Is(anyCliffs...)} {
 		for _, readout := range []string{"prior", "network"} {
 			for j, recipe := range []string{None, "attention=none"} {
@@ -294,16 +294,14 @@ func (s *Store) anyAttention() (t Table) {
 				for _, seed := range seeds {
 					rows := all.Where(set, Column("readout").Is(readout), Recipe.Is(recipe), Seed.Is(seed))
 					excess := rows.Number("excess")
-					if t.err = rows.err; t.err != nil {
+					if t.err = rows.err; t.err != nil || len(excess) == 0 {
 						return t
 					}
 					pooled, byRun = append(pooled, excess...), append(byRun, stats.TailOf(excess, .02).P99)
 				}
-				if len(pooled) > 0 {
-					tail := stats.TailOf(pooled, .02)
-					t.Add([]string{"all sets", "cliffs"}[i], readout, []string{"its state", "itself"}[j], len(pooled),
-						report.Interval{Lo: slices.Min(byRun), Hi: slices.Max(byRun)}, tail.Worst, tail.Above)
-				}
+				tail := stats.TailOf(pooled, .02)
+				t.Add([]string{"all sets", "cliffs"}[i], readout, []string{"its state", "itself"}[j], len(pooled),
+					report.Interval{Lo: slices.Min(byRun), Hi: slices.Max(byRun)}, tail.Worst, tail.Above)
 			}
 		}
 	}
