@@ -102,7 +102,7 @@ var blocks = []block{
 	{Name: Sharpness, Kind: atTemperatures, Problems: sharpening, Rounds: shortest},
 	{Name: Mechanism, Kind: oneStep, Problems: heldOut},
 	{Name: Ablation, Kind: oneStep, Problems: heldOut},
-	{Name: Heads, Problems: heldOut, OneIn: 3},
+	{Name: Heads, Problems: heldOut, OneIn: 9},
 	{Name: Sizes, Problems: heldOut, OneIn: 19},
 	{Name: Calibration, Kind: oneStepAt, Problems: ownCheck},
 	{Name: Backups, Kind: oneBackup, Problems: heldOut},
