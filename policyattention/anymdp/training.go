@@ -203,12 +203,21 @@ func (c Config) release(params []float32) ([]float32, error) {
 // Key implements method.Training.
 func (c Config) Key() string { return name }
 
+// Changes is what is changed of the standard recipe, as it stands behind a recipe's name; empty for the standard one.
+func (c Config) Changes() string {
+	if c.Attention == train.Everything {
+		return ""
+	}
+	return "attention=" + string(c.Attention)
+}
+
 // Name implements method.Training.
 func (c Config) Name() string {
-	if c.Attention == train.None {
-		return fmt.Sprintf("%s,attention=none-%d", name, c.Seed)
+	recipe := name
+	if changes := c.Changes(); changes != "" {
+		recipe += "," + changes
 	}
-	return fmt.Sprintf("%s-%d", name, c.Seed)
+	return fmt.Sprintf("%s-%d", recipe, c.Seed)
 }
 
 // Budget implements method.Training.

@@ -84,10 +84,7 @@ func Any(*experiment.Store) (units []experiment.Unit, err error) {
 const anyTolerance = 4e-3
 
 func (r anySet) unit(c anymdp.Config) experiment.Unit {
-	recipe := ""
-	if c.Attention != train.Everything {
-		recipe = fmt.Sprintf("attention=%s", c.Attention)
-	}
+	recipe := c.Changes()
 	return experiment.Unit{
 		Block: "any", Name: strings.TrimPrefix(c.Name(), "any-") + "/" + r.Name,
 		Key: rows.Key{Method: "any", Recipe: recipe, Seed: int64(c.Seed), S: int32(r.States), Family: r.Name},

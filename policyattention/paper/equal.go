@@ -8,16 +8,13 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
-	"icrl/policyattention/anymdp"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
 	"icrl/policyattention/rows"
-	"icrl/policyattention/train"
 )
 
 // The study with equal information asks how much of a method's lead is its update rule and how much
@@ -138,9 +135,9 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 }
 
 // trainedAs is the hash of how the actor for any MDP was trained, empty for methods without it.
-func trainedAs(method string) string {
-	if strings.HasPrefix(method, "any") {
-		return train.Hash(train.JSON(anymdp.Standard(anymdp.Identities[0])))
+func trainedAs(name string) string {
+	for _, w := range anyWeights(name, 1) {
+		return method.Hash(w.Training)
 	}
 	return ""
 }

@@ -30,29 +30,33 @@ func (p probe) Weights() []method.Weights { return p.Actor.Weights() }
 // OwnProblems implements method.Study: contexts are drawn as in training.
 func (probe) OwnProblems() bool { return true }
 
-// loop is the mean loss of an actor's loop over exact PMD's on n problems, and the share of problems where it is more
-// than .05 behind.
-func (p probe) loop(model *train.Model, n, rounds int, eta float64) (ratio, locked float64, err error) {
-	problems, err := mdp.Random.Draw(p.Root, model.Config.States(), model.Config.Actions, n)
+// loops are, of each of some actors of one size, the mean loss of the loop over exact PMD's on n problems, and the share
+// of problems where it is more than .05 behind.
+func (p probe) loops(n, rounds int, eta float64, models ...*train.Model) (ratios, locked []float64, err error) {
+	problems, err := mdp.Random.Draw(p.Root, models[0].Config.States(), models[0].Config.Actions, n)
 	if err != nil {
-		return 0, 0, err
+		return nil, nil, err
 	}
 	loop := control.ExactPMD(eta)
 	exact, err := scored(loop, problems, rounds)
 	if err != nil {
-		return 0, 0, err
+		return nil, nil, err
 	}
-	if loop.Actor, err = model.Actor(); err != nil {
-		return 0, 0, err
+	reference := slices.Concat(exact...)
+	for _, model := range models {
+		if loop.Actor, err = model.Actor(); err != nil {
+			return nil, nil, err
+		}
+		own, err := scored(loop, problems, rounds)
+		if err != nil {
+			return nil, nil, err
+		}
+		learned := slices.Concat(own...)
+		ratios = append(ratios, stats.Mean(learned)/stats.Mean(reference))
+		floats.Sub(learned, reference)
+		locked = append(locked, stats.TailOf(learned, .05).Above)
 	}
-	own, err := scored(loop, problems, rounds)
-	if err != nil {
-		return 0, 0, err
-	}
-	learned, reference := slices.Concat(own...), slices.Concat(exact...)
-	ratio = stats.Mean(learned) / stats.Mean(reference)
-	floats.Sub(learned, reference)
-	return ratio, stats.TailOf(learned, .05).Above, nil
+	return ratios, locked, nil
 }
 
 // heads is the study of what attention does in a trained actor, and of what its tokens hold.
@@ -111,7 +115,9 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 	if err != nil {
 		return nil, err
 	}
+	var every []int
 	for i, to := range attention {
+		every = append(every, i)
 		layer := float64(i/c.Heads + 1)
 		without, err := rowL1(c, silenced(c, model.Params, i), contexts, exact)
 		if err != nil {
@@ -123,10 +129,6 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 		add("others", layer, to[3])
 		add("without", layer, without)
 	}
-	every := make([]int, len(attention))
-	for i := range every {
-		every[i] = i
-	}
 	alone, err := train.NewModel(c, silenced(c, model.Params, every...))
 	if err != nil {
 		return nil, err
@@ -136,13 +138,12 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 		return nil, err
 	}
 	add("without_all", math.NaN(), without)
-	for i, m := range []*train.Model{model, alone} {
-		ratio, _, err := h.loop(m, h.Contexts, h.Rounds, h.Eta)
-		if err != nil {
-			return nil, err
-		}
-		add([]string{"loop", "loop_without_all"}[i], math.NaN(), ratio)
+	ratios, _, err := h.loops(h.Contexts, h.Rounds, h.Eta, model, alone)
+	if err != nil {
+		return nil, err
 	}
+	add("loop", math.NaN(), ratios[0])
+	add("loop_without_all", math.NaN(), ratios[1])
 	var prior, gain []float64
 	for _, x := range contexts {
 		for i, p := range x.Pi.RawMatrix().Data {

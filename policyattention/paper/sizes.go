@@ -41,14 +41,14 @@ func (x sizes) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err 
 		if err != nil {
 			return all, err
 		}
-		ratio, locked, err := x.loop(other, x.Problems, x.Rounds, x.Eta)
+		ratios, locked, err := x.loops(x.Problems, x.Rounds, x.Eta, other)
 		if err != nil {
 			return all, err
 		}
 		size := float64(states)
 		all.Measures = append(all.Measures, rows.Measure{Quantity: "row_l1", X: size, Value: oneStep},
-			rows.Measure{Quantity: "mean_ratio", X: size, Value: ratio},
-			rows.Measure{Quantity: "locked", X: size, Value: locked})
+			rows.Measure{Quantity: "mean_ratio", X: size, Value: ratios[0]},
+			rows.Measure{Quantity: "locked", X: size, Value: locked[0]})
 	}
 	return all, nil
 }

@@ -102,11 +102,12 @@ func (s *Store) heads() (t Table) {
 	numbers := s.Block("heads-numbers")
 	t.err = numbers.err
 	for _, states := range numbers.Values(S) {
-		of := func(quantity string, layer int) []float64 {
-			return numbers.Where(S.Is(states), Column("quantity").Is(quantity), Column("x").Is(layer)).Number("value")
+		values := func(quantity string, at ...Filter) []float64 {
+			return numbers.Where(S.Is(states), Column("quantity").Is(quantity)).Where(at...).Number("value")
 		}
+		of := func(quantity string, layer int) []float64 { return values(quantity, Column("x").Is(layer)) }
 		mean := func(quantity string, layer int) float64 { return stats.Mean(of(quantity, layer)) }
-		whole := numbers.Where(S.Is(states), Column("quantity").Is("row_l1")).Number("value")
+		whole := values("row_l1")
 		for layer := 0; len(of("prior_r2", layer)) > 0; layer++ {
 			if layer == 0 {
 				own, state, action := even(states)
@@ -123,7 +124,7 @@ func (s *Store) heads() (t Table) {
 				mean("prior_r2", layer), mean("gain_r2", layer))
 		}
 		span := func(quantity string) string {
-			runs := numbers.Where(S.Is(states), Column("quantity").Is(quantity)).Number("value")
+			runs := values(quantity)
 			if len(runs) == 0 {
 				return "?"
 			}

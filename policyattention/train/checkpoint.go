@@ -1,8 +1,6 @@
 package train
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -176,8 +174,7 @@ func digest(f *safetensors.File) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
+	return Hash(b), nil
 }
 
 // open reads a sealed file.
