@@ -16,19 +16,17 @@ import (
 
 // draft is what a file says of a problem. Every reader fills it; build makes the problem.
 type draft struct {
-	mdp.Model               // γ is NaN until it is said; build makes P and R
-	bytes           int     // the size of the file
-	layout          string  // the axes of the array P, "" where nobody says
-	states, actions axis    // what numbers mean
-	list            []arrow // transitions by the numbers that the axes gave
-	priced          bool    // whether the list has rewards
-	p, r            *tensor // arrays; p stands in place of the list
-	// reward is that of r for the pair s·A+a and the next state.
-	reward   func(pair int, next int32) float64
-	pi0      *tensor  // [S, A]
-	terminal []string // states by label
-	first    []mass   // the start distribution by labels
-	notes    []string
+	mdp.Model                // γ is NaN until it is said; build makes P and R
+	bytes           int      // the size of the file
+	layout          string   // the axes of the array P, "" where nobody says
+	states, actions axis     // what numbers mean
+	list            []arrow  // transitions by the numbers that the axes gave
+	priced          bool     // whether the list has rewards
+	p, r            *tensor  // arrays; the list is made of p where there is one
+	pi0             *tensor  // [S, A]
+	terminal        []string // states by label
+	first           []mass   // the start distribution by labels
+	notes           []string
 }
 
 // arrow is a transition: a probability and a reward, and whether the episode ends with it. A
@@ -48,12 +46,12 @@ type mass struct {
 // tensor is an array.
 type tensor struct {
 	shape    []int
-	flat     []float64       // of up to two axes, row-major; NaN where there is none
-	rows     mdp.Transitions // of three axes, what is not 0 of each row; a row that is there has at least one 0
-	lens     []int           // how many rows of the second axis the file has, where these differ
-	words    []string        // of an array of strings
-	stacked  bool            // one matrix [S·A, S], of which shape has the two numbers
-	byAction bool            // axes are A, S, S whatever the layout
+	flat     []float64 // of up to two axes, row-major; NaN where there is none
+	entries  []arrow   // of three axes s, a and t, what is not 0, as p; a row that is there has at least one 0
+	lens     []int     // how many rows of the second axis the file has, where these differ
+	words    []string  // of an array of strings
+	stacked  bool      // one matrix [S·A, S], of which shape has the two numbers; its rows are the entries' s
+	byAction bool      // axes are A, S, S whatever the layout
 }
 
 func (d *draft) note(format string, values ...any) {
@@ -205,6 +203,9 @@ func (d *draft) arrays() error {
 		if p.shape = []int{n, a, n}; swapped {
 			p.shape = []int{a, n, n}
 		}
+		for k, x := range p.entries {
+			p.entries[k].s, p.entries[k].a = x.s/int32(p.shape[1]), x.s%int32(p.shape[1])
+		}
 	}
 	if len(p.shape) != 3 {
 		return fmt.Errorf(`"P" has %d axes, want three: [S][A][S]`, len(p.shape))
@@ -218,7 +219,7 @@ func (d *draft) arrays() error {
 		return fmt.Errorf(`"P" has shape %v, want [S, A, S]%s`, p.shape, other)
 	case !swapped && x != z:
 		return fmt.Errorf(`"P" has shape %v, want [S, A, S]: as many successors as states`, p.shape)
-	case len(p.rows.State) == 0:
+	case len(p.entries) == 0:
 		return errEmpty
 	case d.layout == "" && !swapped && !p.stacked && x == y && x > 1:
 		d.note(`"P" has as many states as actions, so its axes may be S,A,S, as they were read, or A,S,S%s`, other)
@@ -229,6 +230,7 @@ func (d *draft) arrays() error {
 	if d.layout == "A,S,S" && d.r != nil && len(d.r.shape) == 3 {
 		d.r.swap()
 	}
+	d.list, p.entries = p.entries, nil
 	return cmp.Or(d.states.fit(p.shape[0]), d.actions.fit(p.shape[1]))
 }
 
@@ -262,6 +264,7 @@ func (d *draft) number() error {
 // price takes the rewards of an array r, NaN where the action does not exist.
 func (d *draft) price() error {
 	r, s, a := d.r, d.states.len(), d.actions.len()
+	var reward func(pair int, next int32) float64
 	switch {
 	case r == nil && d.priced:
 		return nil
@@ -278,12 +281,13 @@ func (d *draft) price() error {
 	}
 	switch shape := r.shape; {
 	case slices.Equal(shape, []int{s}):
-		d.reward = func(pair int, _ int32) float64 { return r.flat[pair/a] }
+		reward = func(pair int, _ int32) float64 { return r.flat[pair/a] }
 	case slices.Equal(shape, []int{s, a}):
-		d.reward = func(pair int, _ int32) float64 { return r.flat[pair] }
+		reward = func(pair int, _ int32) float64 { return r.flat[pair] }
 	case slices.Equal(shape, []int{s, a, s}):
-		d.reward = func(pair int, next int32) float64 {
-			states, values := r.rows.Row(pair)
+		rows, _ := byRow(r.entries, s, a)
+		reward = func(pair int, next int32) float64 {
+			states, values := rows.Row(pair)
 			if i, ok := slices.BinarySearch(states, next); ok {
 				return values[i]
 			} else if len(states) == 0 {
@@ -295,78 +299,54 @@ func (d *draft) price() error {
 		return fmt.Errorf(`"r" has shape %v, want [S, A] = [%d, %d], [S, A, S] or [S]`, shape, s, a)
 	}
 	for k, x := range d.list {
-		d.list[k].r = d.reward(int(x.s)*a+int(x.a), x.t)
+		d.list[k].r = reward(int(x.s)*a+int(x.a), x.t)
 	}
 	return nil
 }
 
-// byRow returns so many entries by rows, each in the order of the entries and with a 0 more where it has less
-// than the least.
-func byRow(rows, entries, least int, entry func(k int) (row int, state int32, p float64)) mdp.Transitions {
-	t := mdp.Transitions{Offset: make([]int, rows+1)}
-	for k := range entries {
-		row, _, _ := entry(k)
-		t.Offset[row+1]++
+// byRow returns the probabilities of a list by pairs s·A+a, each pair's in the order of the list, and the
+// rewards at the same places.
+func byRow(list []arrow, s, a int) (t mdp.Transitions, earned []float64) {
+	t = mdp.Transitions{Offset: make([]int, s*a+1), State: make([]int32, len(list)), P: make([]float64, len(list))}
+	for _, x := range list {
+		t.Offset[int(x.s)*a+int(x.a)+1]++
 	}
-	for i := range rows {
-		t.Offset[i+1] = t.Offset[i] + max(t.Offset[i+1], least)
+	for i := range s * a {
+		t.Offset[i+1] += t.Offset[i]
 	}
-	t.State, t.P = make([]int32, t.Offset[rows]), make([]float64, t.Offset[rows])
 	at := slices.Clone(t.Offset)
-	for k := range entries {
-		row, state, p := entry(k)
-		t.State[at[row]], t.P[at[row]] = state, p
-		at[row]++
+	earned = make([]float64, len(list))
+	for _, x := range list {
+		k := &at[int(x.s)*a+int(x.a)]
+		t.State[*k], t.P[*k], earned[*k] = x.t, x.p, x.r
+		*k++
 	}
-	return t
+	return t, earned
 }
 
 // settle makes P and R.
 func (d *draft) settle() error {
+	terminal := make([]bool, d.states.len()+1)
+	for _, label := range d.terminal {
+		if t, err := d.states.at(label); err == nil { // else meaning says so
+			terminal[t] = true
+		}
+	}
+	d.ends(terminal)
 	s, a := d.states.len(), d.actions.len()
-	var earned []float64 // by the transitions of the list
-	if d.p != nil {
-		d.P = d.p.rows
-	} else {
-		terminal := make([]bool, s+1)
-		for _, label := range d.terminal {
-			if t, err := d.states.at(label); err == nil { // else meaning says so
-				terminal[t] = true
-			}
-		}
-		d.ends(terminal)
-		s = d.states.len()
-		entry := func(k int) (int, int32, float64) {
-			x := &d.list[k]
-			return int(x.s)*a + int(x.a), x.t, x.r
-		}
-		earned = byRow(s*a, len(d.list), 0, entry).P
-		d.P = byRow(s*a, len(d.list), 0, func(k int) (int, int32, float64) {
-			row, t, _ := entry(k)
-			return row, t, d.list[k].p
-		})
+	var earned []float64
+	if d.P, earned = byRow(d.list, s, a); d.p == nil {
 		d.idle(terminal)
 	}
-	d.R = mat.NewDense(s, a, nil)
+	d.list, d.R = nil, mat.NewDense(s, a, nil)
 	for i := range s * a {
-		states, p := d.P.Row(i)
-		r := &d.R.RawMatrix().Data[i]
-		switch {
-		case len(p) == 0:
-			*r = math.NaN()
-		case earned != nil:
-			*r = mean(p, earned[d.P.Offset[i]:])
-		case d.r.flat != nil:
-			*r = d.reward(i, states[0])
-		default:
-			row := make([]float64, len(p))
-			for k, t := range states {
-				row[k] = d.reward(i, t)
-			}
-			*r = mean(p, row)
+		from, to := d.P.Offset[i], d.P.Offset[i+1]
+		r := math.NaN()
+		if from < to {
+			r = mean(d.P.P[from:to], earned[from:to])
 		}
+		d.R.Set(i/a, i%a, r)
 	}
-	d.list, d.p = nil, nil
 	return nil
 }
 
@@ -515,17 +495,23 @@ func (d *draft) policy(m *mdp.MDP) (*mat.Dense, error) {
 
 // swap exchanges the first two of three axes.
 func (t *tensor) swap() {
-	x, y, entries := t.shape[0], t.shape[1], len(t.rows.State)
-	to := mdp.Transitions{Offset: make([]int, 1, x*y+1), State: make([]int32, 0, entries),
-		P: make([]float64, 0, entries)}
-	for j := range y {
-		for i := range x {
-			states, p := t.rows.Row(i*y + j)
-			to.State, to.P = append(to.State, states...), append(to.P, p...)
-			to.EndRow()
+	t.shape[0], t.shape[1] = t.shape[1], t.shape[0]
+	for k, x := range t.entries {
+		t.entries[k].s, t.entries[k].a = x.a, x.s
+	}
+}
+
+// complete adds a 0 to each row of the first x·y that has no entry: its action is there.
+func (t *tensor) complete(x, y int) {
+	there := make([]bool, x*y)
+	for _, e := range t.entries {
+		there[int(e.s)*y+int(e.a)] = true
+	}
+	for i, is := range there {
+		if !is {
+			t.entries = append(t.entries, arrow{s: int32(i / y), a: int32(i % y)})
 		}
 	}
-	t.shape[0], t.shape[1], t.rows = y, x, to
 }
 
 // axis numbers the states or the actions that a file speaks of.

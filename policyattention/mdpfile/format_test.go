@@ -235,7 +235,7 @@ func TestSame(t *testing.T) {
 // TestSciPy reads what testdata/make.py writes with NumPy and SciPy.
 func TestSciPy(t *testing.T) {
 	for content, want := range map[string]string{
-		"whole.npz": simple, "actions.npz": simple, "toolbox.npz": simple,
+		"whole.npz": simple, "toolbox.npz": simple,
 		"triplets.npz": "γ=0.9 start=[1 0] terminal=[1] grid=2x1|A go 1 -> A:0.5 B:0.5|A stay 2 -> B:1",
 		"masked.npz":   "γ=0.9 costs start=[0 1]|0 0 1 -> 0:0.5 1:0.5|0 1 2 -> 1:1|1 0 0 -> 0:0.25 1:0.75",
 		`{"gamma":0.9,"P":"csr.npz","r":[[1,2],[0,-1]]}`:                     simple,

@@ -308,7 +308,6 @@ var errMixed = errors.New("numbers and lists stand side by side")
 func (j *scanner) tensor() (*tensor, error) {
 	t, axes, width, numbers := &tensor{}, 1, 0, 0 // numbers stand where rows may
 	var lens []int
-	var entries []arrow // of three axes
 	err := j.array(func(i int) error {
 		if j.PeekKind() != '[' {
 			x, err := j.next("a number", '0', 'n', '"')
@@ -330,7 +329,7 @@ func (j *scanner) tensor() (*tensor, error) {
 			lens[i]++
 			if j.PeekKind() == '[' {
 				axes = 3
-				n, err := j.row(&entries, arrow{s: int32(i), a: int32(k)})
+				n, err := j.row(&t.entries, arrow{s: int32(i), a: int32(k)})
 				if width = max(width, n); err == nil && n != width && n != 0 {
 					err = fmt.Errorf("%d entries, want %d", n, width)
 				}
@@ -357,7 +356,7 @@ func (j *scanner) tensor() (*tensor, error) {
 	case axes == 3 && numbers > 0:
 		return nil, errMixed
 	}
-	return t, t.fill(axes, lens, width, entries)
+	return t, t.fill(axes, lens, width)
 }
 
 // row adds a row of three axes at the place of x to the entries, and returns its length.
@@ -382,7 +381,7 @@ func (j *scanner) row(entries *[]arrow, x arrow) (n int, err error) {
 
 // fill gives an array of two or three axes its shape: where lists of the second axis have
 // different lengths, actions are missing at their ends.
-func (t *tensor) fill(axes int, lens []int, width int, entries []arrow) error {
+func (t *tensor) fill(axes int, lens []int, width int) error {
 	most, least, sum := slices.Max(lens), slices.Min(lens), 0
 	for _, n := range lens {
 		sum += n
@@ -399,10 +398,6 @@ func (t *tensor) fill(axes int, lens []int, width int, entries []arrow) error {
 	given := t.flat
 	if t.shape, t.flat = []int{len(lens), most}, nil; axes == 3 {
 		t.shape = append(t.shape, width)
-		t.rows = byRow(len(lens)*most, len(entries), 0, func(k int) (int, int32, float64) {
-			x := &entries[k]
-			return int(x.s)*most + int(x.a), x.t, x.p
-		})
 		return nil
 	}
 	for _, n := range lens {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -28,42 +27,36 @@ func (x archive) get(name string) *tensor {
 // be transitions one by one (arrays state, action, next, probability, reward and perhaps ends, of one
 // length), or what SciPy's sparse matrices are made of, as scipy.sparse.save_npz names it (data,
 // indices, indptr, shape, format; or row, col): one matrix [S·A, S], whose row s·A+a is
-// P(·|s,a) (a·S+s with the layout "A,S,S"), or with P0_, P1_ … before these names a matrix [S, S]
-// of each action. A reward of −∞ marks an action that a state does not have.
+// P(·|s,a) (a·S+s with the layout "A,S,S"). A reward of −∞ marks an action that a state does not have.
 func readNPZ(d *draft, _ string, data []byte, _ opener) error {
 	x, err := readArchive(data)
 	if err != nil {
 		return err
 	}
-	prefixes := x.prefixes()
-	if err := x.known(prefixes); err != nil {
+	sparse := cmp.Or(x["indptr"], x["row"], x["offsets"]) != nil
+	if err := x.known(sparse); err != nil {
 		return err
 	}
-	if err := x.extras(d, !slices.Contains(prefixes, "")); err != nil {
+	if err := x.extras(d, !sparse); err != nil {
 		return err
 	}
 	switch {
 	case x["P"] != nil:
 		d.p = x["P"]
-	case len(prefixes) == 0:
-		err = x.list(d)
-	default:
-		var matrices []*tensor
-		for _, prefix := range prefixes {
-			m, err := x.matrix(prefix)
-			if err != nil {
-				return fmt.Errorf("sparse matrix %q: %w", prefix, err)
-			}
-			matrices = append(matrices, m)
+	case sparse:
+		var m *tensor
+		if m, err = x.matrix(); err == nil {
+			d.p, err = stack([]*tensor{m})
 		}
-		d.p, err = stack(matrices)
+	default:
+		err = x.list(d)
 	}
 	if err != nil {
 		return err
 	}
 	d.Minimize = d.Minimize || x["costs"] != nil
 	d.r, d.pi0 = cmp.Or(x["r"], x["costs"]), x["pi0"]
-	if d.r == nil && !d.priced && slices.Equal(prefixes, []string{""}) {
+	if d.r == nil && !d.priced && sparse {
 		return errors.New(`one sparse matrix alone; write {"gamma": …, "r": …, "P": "NAME.npz"} into a .json ` +
 			"file beside it, or add gamma and r to it: numpy.savez(name, gamma=…, r=…, **numpy.load(matrix))")
 	}
@@ -71,18 +64,16 @@ func readNPZ(d *draft, _ string, data []byte, _ opener) error {
 }
 
 // known returns an error where an array is not what readNPZ takes, or one contradicts another.
-func (x archive) known(prefixes []string) error {
+func (x archive) known(sparse bool) error {
 	if x["r"] != nil && x["costs"] != nil {
 		return errors.New(`there are both "r" and "costs"; leave one of them out`)
 	}
-	if p, next := x["P"] != nil, x["next"] != nil; p && next || len(prefixes) > 0 && (p || next) {
+	if p, next := x["P"] != nil, x["next"] != nil; p && next || sparse && (p || next) {
 		return errors.New(`there is P twice: as an array, transitions and sparse matrices, only one is wanted`)
 	}
 	names := append(strings.Fields("P r costs pi0 state action next probability reward ends"), remarks...)
-	for _, prefix := range prefixes {
-		for _, name := range strings.Fields("data indices indptr shape format row col _is_array") {
-			names = append(names, prefix+name)
-		}
+	if sparse {
+		names = append(names, strings.Fields("data indices indptr format row col _is_array")...)
 	}
 	for name := range x {
 		if !slices.Contains(names, name) {
@@ -136,45 +127,24 @@ func readArchive(data []byte) (archive, error) {
 // cube reads the numbers of three axes that are not zero. A packed file stands for many
 // times its size, but not without end.
 func (t *tensor) cube(r *npReader, size int) error {
-	rows, width, most := r.Shape[0]*r.Shape[1], r.Shape[2], min(MaxTransitions, 1<<18+8*size)
-	if rows > most {
-		return fmt.Errorf("%d rows, want at most %d", rows, most)
+	x, y, width, most := r.Shape[0], r.Shape[1], r.Shape[2], min(MaxTransitions, 1<<18+8*size)
+	if x*y > most {
+		return fmt.Errorf("%d rows, want at most %d", x*y, most)
 	}
-	entries := min(rows*width, most, 1<<10+size/8) // of what is not packed, all
-	places, values := make([]int32, 0, entries), make([]float64, 0, entries)
+	t.entries = make([]arrow, 0, min(x*y*width, most, 1<<10+size/8)) // of what is not packed, all
 	err := r.Nonzeros(func(i int, v float64) error {
 		switch {
 		case math.IsNaN(v):
 			return fmt.Errorf("element %d is NaN; write -inf as the reward of an action that does not exist", i)
-		case len(values) == most:
+		case len(t.entries) == most:
 			return fmt.Errorf("more than %d numbers that are not 0; save it unpacked, by numpy.savez", most)
 		}
-		places, values = append(places, int32(i)), append(values, v)
+		row := i / width
+		t.entries = append(t.entries, arrow{s: int32(row / y), a: int32(row % y), t: int32(i % width), p: v})
 		return nil
 	})
-	t.rows = byRow(rows, len(values), 1, func(k int) (int, int32, float64) {
-		i := int(places[k])
-		return i / width, int32(i % width), values[k]
-	})
+	t.complete(x, y)
 	return err
-}
-
-// prefixes returns what stands before the names of sparse matrices, in the order of the
-// numbers in them.
-func (x archive) prefixes() []string {
-	found := map[string]bool{}
-	for name := range x {
-		for _, end := range []string{"indptr", "row", "offsets"} {
-			if prefix, ok := strings.CutSuffix(name, end); ok {
-				found[prefix] = true
-			}
-		}
-	}
-	number := func(s string) int {
-		n, _ := strconv.Atoi(strings.Trim(s, "P_"))
-		return n
-	}
-	return slices.SortedFunc(maps.Keys(found), func(a, b string) int { return number(a) - number(b) })
 }
 
 // stack makes P of one matrix [S·A, S], or of [S, S] for each action.
@@ -189,19 +159,18 @@ func stack(matrices []*tensor) (*tensor, error) {
 		case m.shape[0]%s != 0:
 			return nil, fmt.Errorf("a sparse matrix of shape %v, want [S·A, S]", m.shape)
 		}
-		for i := range m.shape[0] {
-			states, p := m.rows.Row(i)
-			t.rows.State, t.rows.P = append(t.rows.State, states...), append(t.rows.P, p...)
-			t.rows.EndRow()
+		for _, x := range m.entries {
+			x.s += int32(t.shape[0])
+			t.entries = append(t.entries, x)
 		}
 		t.shape[0] += m.shape[0]
 	}
 	return t, nil
 }
 
-// matrix returns the sparse matrix whose arrays have names with the prefix.
-func (x archive) matrix(prefix string) (*tensor, error) {
-	shape, values := x.get(prefix+"shape").flat, x.get(prefix+"data").flat
+// matrix returns the sparse matrix that scipy.sparse.save_npz has written.
+func (x archive) matrix() (*tensor, error) {
+	shape, values := x.get("shape").flat, x.get("data").flat
 	if len(shape) != 2 || !(shape[0] >= 1 && shape[1] >= 1 && shape[0] <= MaxTransitions && shape[1] <= math.MaxInt32) {
 		return nil, fmt.Errorf("shape %v, want [rows, columns]", shape)
 	}
@@ -210,18 +179,18 @@ func (x archive) matrix(prefix string) (*tensor, error) {
 		return nil, fmt.Errorf("%d rows, but only %d numbers", rows, len(values))
 	}
 	kind := "csr"
-	if words := x.get(prefix + "format").words; len(words) == 1 {
+	if words := x.get("format").words; len(words) == 1 {
 		kind = words[0]
-	} else if x[prefix+"row"] != nil {
+	} else if x["row"] != nil {
 		kind = "coo"
 	}
 	var lines, entries []float64
 	switch kind {
 	case "coo":
-		lines, entries = x.get(prefix+"row").flat, x.get(prefix+"col").flat
+		lines, entries = x.get("row").flat, x.get("col").flat
 	case "csr", "csc":
-		entries = x.get(prefix + "indices").flat
-		for i, end := range x.get(prefix + "indptr").flat {
+		entries = x.get("indices").flat
+		for i, end := range x.get("indptr").flat {
 			if !(end >= float64(len(lines)) && end <= float64(len(values))) {
 				return nil, fmt.Errorf("indptr[%d] is %v, want the numbers from 0 to %d in order", i, end, len(values))
 			}
@@ -238,17 +207,18 @@ func (x archive) matrix(prefix string) (*tensor, error) {
 	if len(lines) != len(values) || len(entries) != len(values) {
 		return nil, fmt.Errorf("%d numbers at %d rows and %d columns", len(values), len(lines), len(entries))
 	}
-	for k := range values {
+	t := &tensor{shape: []int{rows, columns}}
+	for k, v := range values {
 		row, column := lines[k], entries[k]
 		if !(row >= 0 && row < float64(rows) && column >= 0 && column < float64(columns)) ||
 			row != math.Floor(row) || column != math.Floor(column) {
 			return nil, fmt.Errorf("entry %d stands at row %v and column %v of %d and %d", k, row, column, rows,
 				columns)
 		}
+		t.entries = append(t.entries, arrow{s: int32(row), t: int32(column), p: v})
 	}
-	return &tensor{shape: []int{rows, columns}, rows: byRow(rows, len(values), 1, func(k int) (int, int32, float64) {
-		return int(lines[k]), int32(entries[k]), values[k]
-	})}, nil
+	t.complete(rows, 1)
+	return t, nil
 }
 
 // list takes transitions one by one, of which numbers or strings name states and actions.
@@ -320,7 +290,7 @@ func (d *draft) matrixFiles(names []string, open opener) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		m, err := x.matrix("")
+		m, err := x.matrix()
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

@@ -15,8 +15,6 @@ for form in ("csr", "csc", "coo"):
 for a in range(2):
     sp.save_npz(f"action{a}.npz", sp.csr_matrix(P[:, a]))
 np.savez("whole.npz", gamma=0.9, r=r, **np.load("csr.npz"))
-parts = {f"P{a}_{k}": v for a in range(2) for k, v in np.load(f"action{a}.npz").items()}
-np.savez_compressed("actions.npz", gamma=0.9, r=r, **parts)
 np.savez("toolbox.npz", gamma=0.9, P=P.transpose(1, 0, 2), r=np.asfortranarray(r))
 s, a, t = np.nonzero(P)
 np.savez(
