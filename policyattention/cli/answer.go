@@ -184,15 +184,7 @@ func (a *answer) certain() error {
 	return nil
 }
 
-func stateName(m *mdp.MDP, s int) string { return nameOf(m.StateNames, s) }
-
-// nameOf returns a name, or the number of what has none.
-func nameOf(names []string, i int) string {
-	if names == nil {
-		return fmt.Sprint(i)
-	}
-	return names[i]
-}
+func stateName(m *mdp.MDP, s int) string { return mdp.Label(m.StateNames, s) }
 
 // worth returns a value as the problem has it: turned back where it is a cost.
 func (a *answer) worth(v float64) float64 {
@@ -354,7 +346,7 @@ func (a *answer) table(out io.Writer) error {
 		if a.v != nil {
 			value = fmt.Sprintf("%.4f", scalar.Round(a.worth(a.v[s]), 4)) // never −0
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.4f\t%s\t%.4f\t\n", stateName(m, s), nameOf(m.ActionNames, action), pi[action], value,
+		fmt.Fprintf(w, "%s\t%s\t%.4f\t%s\t%.4f\t\n", stateName(m, s), mdp.Label(m.ActionNames, action), pi[action], value,
 			scalar.Round(a.worth(a.Optimum.V[s]), 4))
 	}
 	if err := w.Flush(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -51,6 +52,14 @@ type Meaning struct {
 	// Rows and Columns are the shape of the grid that the states fill row by row, but perhaps for
 	// a terminal state behind them; 0 where there is none.
 	Rows, Columns int
+}
+
+// Label returns the name of a state or an action, or its number where there are no names.
+func Label(names []string, i int) string {
+	if names == nil {
+		return strconv.Itoa(i)
+	}
+	return names[i]
 }
 
 // Model is what Build makes an MDP of.

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"icrl/policyattention/mdp"
 )
 
 // cassandra reads the format of pomdp-solve (https://pomdp.org/code/pomdp-file-spec.html).
@@ -15,15 +18,18 @@ type cassandra struct {
 	lines        []int32  // of each word
 	at           int
 	observations axis
-	// moves are P and gains the rewards [A·S], of which later cells of one state replace earlier ones.
-	moves, gains [][]cell
+	moves, gains []row // P and the rewards [A·S]
 	work         int
 }
 
-// cell is a number of a successor, or of all where it is −1; these come first in a row.
-type cell struct {
-	t int32
-	v float64
+// row holds numbers by successor, and by −1 that of all others.
+type row map[int32]float64
+
+func (r row) of(t int32) float64 {
+	if v, ok := r[t]; ok {
+		return v
+	}
+	return r[-1]
 }
 
 var errObserved = errors.New("a reward depends on the observation; write R: action : state : next : * value, " +
@@ -114,7 +120,7 @@ func (c *cassandra) statement() error {
 		return fmt.Errorf("%d states and %d actions in a file of %d bytes", s, a, c.bytes)
 	}
 	if c.moves == nil {
-		c.moves, c.gains = make([][]cell, s*a), make([][]cell, s*a)
+		c.moves, c.gains = make([]row, s*a), make([]row, s*a)
 	}
 	switch kind {
 	case "start":
@@ -269,7 +275,7 @@ func (c *cassandra) transition(key [4]int32, p float64) error {
 
 // set sets a number in the rows of an action and a state, or of all where key has −1. What stands for each
 // observation is the same for all.
-func (c *cassandra) set(rows [][]cell, key [4]int32, v float64) error {
+func (c *cassandra) set(rows []row, key [4]int32, v float64) error {
 	n := c.states.size
 	each := func(i int32, n int) (from, to int) {
 		if i < 0 {
@@ -284,38 +290,25 @@ func (c *cassandra) set(rows [][]cell, key [4]int32, v float64) error {
 	}
 	for a := fromA; a < toA; a++ {
 		for s := fromS; s < toS; s++ {
-			row := &rows[a*n+s]
-			if key[3] > 0 {
-				first := 0.0 // of the observations; it was the last to be set
-				if len(*row) > 0 {
-					first = (*row)[len(*row)-1].v
-				}
-				if v != first {
+			x := &rows[a*n+s]
+			switch {
+			case key[3] > 0: // the first observation has set it
+				if v != x.of(key[2]) {
 					return errObserved
 				}
-				continue
-			}
-			if key[2] < 0 {
-				*row = (*row)[:0]
-			}
-			if v != 0 || len(*row) > 0 {
-				*row = append(*row, cell{key[2], v})
+			case key[2] < 0 && v == 0:
+				*x = nil
+			case key[2] < 0:
+				*x = row{-1: v}
+			case v != x.of(key[2]):
+				if *x == nil {
+					*x = row{}
+				}
+				(*x)[key[2]] = v
 			}
 		}
 	}
 	return nil
-}
-
-// latest returns the number of a successor in a sorted row.
-func latest(row []cell, t int32) float64 {
-	i, _ := slices.BinarySearchFunc(row, t+1, func(x cell, t int32) int { return cmp.Compare(x.t, t) })
-	switch {
-	case i > 0 && row[i-1].t == t:
-		return row[i-1].v
-	case i > 0 && row[0].t < 0:
-		return row[0].v
-	}
-	return 0
 }
 
 // finish lists the transitions and the rewards on them.
@@ -330,20 +323,17 @@ func (c *cassandra) finish() error {
 	if c.observations.size > 0 {
 		c.note("a POMDP: its observations are passed over, and policies see the state itself")
 	}
-	for i, row := range c.moves {
+	for i, x := range c.moves {
 		a, s := int32(i/n), int32(i%n)
-		for _, row := range [][]cell{row, c.gains[i]} {
-			slices.SortStableFunc(row, func(x, y cell) int { return cmp.Compare(x.t, y.t) })
-		}
 		kept := len(c.list)
-		for k, x := range row {
-			if x.v != 0 && (k+1 == len(row) || row[k+1].t != x.t) {
-				c.list = append(c.list, arrow{s: s, a: a, t: x.t, p: x.v, r: latest(c.gains[i], x.t)})
+		for _, t := range slices.Sorted(maps.Keys(x)) {
+			if x[t] != 0 {
+				c.list = append(c.list, arrow{s: s, a: a, t: t, p: x[t], r: c.gains[i].of(t)})
 			}
 		}
 		if len(c.list) == kept {
 			return fmt.Errorf("action %s leads nowhere from state %s; write T: %[1]s : %[2]s and a row",
-				c.actions.label(int(a)), c.states.label(int(s)))
+				mdp.Label(c.actions.names, int(a)), mdp.Label(c.states.names, int(s)))
 		}
 	}
 	return nil

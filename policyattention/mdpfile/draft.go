@@ -374,7 +374,7 @@ func (d *draft) idle(terminal []bool) {
 	var idle []string
 	for i, a := 0, d.actions.len(); i < d.states.len(); i++ {
 		if d.P.Offset[i*a] == d.P.Offset[i*a+a] && !terminal[i] {
-			d.Terminal, idle = append(d.Terminal, i), append(idle, d.states.label(i))
+			d.Terminal, idle = append(d.Terminal, i), append(idle, mdp.Label(d.states.names, i))
 		}
 	}
 	if len(idle) > 0 {
@@ -597,14 +597,6 @@ func (x *axis) fit(n int) error {
 }
 
 func (x *axis) len() int { return max(x.size, len(x.names)) }
-
-// label returns the name of a number.
-func (x *axis) label(i int) string {
-	if x.names != nil {
-		return x.names[i]
-	}
-	return strconv.Itoa(i)
-}
 
 // grow adds one more.
 func (x *axis) grow(name string) {

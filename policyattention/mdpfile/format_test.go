@@ -42,11 +42,11 @@ func say(m *mdp.MDP) string {
 	for s := range m.States() {
 		for a := range m.Actions() {
 			if m.Exists(s, a) && !slices.Contains(m.Terminal, s) {
-				fmt.Fprintf(&b, "|%v %v %.4g ->", label(m.StateNames, s), label(m.ActionNames, a),
+				fmt.Fprintf(&b, "|%v %v %.4g ->", mdp.Label(m.StateNames, s), mdp.Label(m.ActionNames, a),
 					0+sign*m.R.At(s, a)) // never −0
 				next, p := m.Successors(s, a)
 				for k, t := range next {
-					fmt.Fprintf(&b, " %v:%.4g", label(m.StateNames, int(t)), p[k])
+					fmt.Fprintf(&b, " %v:%.4g", mdp.Label(m.StateNames, int(t)), p[k])
 				}
 			}
 		}

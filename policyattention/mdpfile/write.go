@@ -22,14 +22,6 @@ import (
 	"icrl/policyattention/mdp"
 )
 
-// label is a name, or a number where there are no names.
-func label(names []string, i int) any {
-	if names != nil {
-		return names[i]
-	}
-	return i
-}
-
 // WriteSolution writes a policy [S, A] and its values Q [S, A], and with them V(s) = ⟨π(·|s), Q(s,·)⟩,
 // by the names of states and actions that the problem has:
 //
@@ -80,8 +72,7 @@ func (x solution) csv(w io.Writer) error {
 	for s, v := range x.v {
 		for a, p := range x.policy.RawRowView(s) {
 			if x.m.Exists(s, a) {
-				rows = append(rows, []string{fmt.Sprint(label(x.m.StateNames, s)),
-					fmt.Sprint(label(x.m.ActionNames, a)),
+				rows = append(rows, []string{mdp.Label(x.m.StateNames, s), mdp.Label(x.m.ActionNames, a),
 					number(p), number(x.q.At(s, a)), number(v)})
 			}
 		}
@@ -168,7 +159,7 @@ func (x solution) mark(s int) string {
 	if slices.Contains(x.m.Terminal, s) {
 		return ""
 	}
-	name := fmt.Sprint(label(x.m.ActionNames, floats.MaxIdx(x.policy.RawRowView(s))))
+	name := mdp.Label(x.m.ActionNames, floats.MaxIdx(x.policy.RawRowView(s)))
 	if arrow, ok := arrows[strings.ToLower(name)]; ok {
 		return arrow
 	}
