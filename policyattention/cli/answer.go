@@ -96,23 +96,6 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 	return nil
 }
 
-// announce says beforehand what takes more than 2 GB: some 250 bytes a pair, 60 a transition and, for the decoder, 250
-// bytes for each packet.
-func (a *answer) announce(m *mdp.MDP) {
-	pairs, entries := m.States()*m.Actions(), 0
-	for pair := range pairs {
-		states, _ := m.Successors(pair/m.Actions(), pair%m.Actions())
-		entries += len(states)
-	}
-	bytes := 250*float64(pairs) + 60*float64(entries)
-	if a.Actor == "decoder" {
-		bytes += 250 * float64(entries) * float64(m.Actions())
-	}
-	if bytes > 2e9 {
-		fmt.Fprintf(a.errors, "this takes about %.2g GB\n", bytes/1e9)
-	}
-}
-
 // milestone says whether the loss after a round is told: 1, 2, 4, 10, 20, 40, 100, …
 func milestone(round int) bool {
 	for round%10 == 0 {
