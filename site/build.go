@@ -131,19 +131,8 @@ func bundle(entry string) (string, error) {
 		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, Charset: api.CharsetUTF8,
 		LogLevel: api.LogLevelSilent,
 	})
-	var all []error
-	for _, m := range append(result.Errors, result.Warnings...) {
-		where := entry
-		if m.Location != nil {
-			where = fmt.Sprintf("%s:%d", m.Location.File, m.Location.Line)
-		}
-		all = append(all, fmt.Errorf("%s: %s", where, m.Text))
-	}
-	if len(all) > 0 {
-		return "", errors.Join(all...)
-	}
-	if len(result.OutputFiles) != 1 {
-		return "", fmt.Errorf("the bundle of %s is %d files, want 1", entry, len(result.OutputFiles))
+	if wrong := append(result.Errors, result.Warnings...); len(wrong) > 0 {
+		return "", errors.New(strings.Join(api.FormatMessages(wrong, api.FormatMessagesOptions{}), ""))
 	}
 	return string(result.OutputFiles[0].Contents), nil
 }

@@ -18,31 +18,16 @@ import (
 // Block is a group of units that answers one question of the paper.
 type Block string
 
+// The blocks that are known by more than their line in blocks.
 const (
-	Oracle        Block = "oracle"        // exact PMD on many problems
-	Confirmation  Block = "confirmation"  // S = 4, fresh identities
-	Shift         Block = "shift"         // four families without retraining
-	Headline      Block = "headline"      // closed loops on thousands of problems a size
-	Benchmark     Block = "benchmark"     // S = 8 and 16, retrained
-	Mechanism     Block = "mechanism"     // one-step inputs: which rule was learned?
-	Ablation      Block = "ablation"      // the same of networks without attention
-	Heads         Block = "heads"         // what attention does in trained networks
-	Sizes         Block = "sizes"         // the networks of headline at sizes that they were not trained on
-	Calibration   Block = "calibration"   // one-step inputs of each run's calibration root
-	Backups       Block = "backups"       // one-step backups of critics that see samples
-	Critics       Block = "critics"       // such critics in the loop, on the same samples
-	Frontier      Block = "frontier"      // weights along training
-	Prior         Block = "prior"         // the recipe prior at the paper's budget
-	Long          Block = "long"          // more rounds than the paper's
-	Tuning        Block = "tuning"        // step sizes, on calibration problems
-	Qualification Block = "qualification" // do sampled methods behave as their sources say?
-	Sharpness     Block = "sharpness"     // losses at temperatures, on calibration problems
-	Trial         Block = "try"           // variations of one's own, see the command try
+	Benchmark Block = "benchmark"
+	Frontier  Block = "frontier"
+	Long      Block = "long"
+	Trial     Block = "try"
 )
 
 // block says what the cells of a block are: to add one, add a line to blocks.
 type block struct {
-	Name Block
 	Kind kind
 	// Problems says from which root problems are drawn, and how many.
 	Problems set
@@ -86,35 +71,29 @@ func upTo100(p Protocol) []int { return append(slices.Clone(baseline.Horizons), 
 func long(p Protocol) []int    { return p.Long }
 func last(p Protocol) []int    { return p.Long[len(p.Long)-1:] }
 
-var blocks = []block{
-	{Name: Oracle, Problems: oracle},
-	{Name: Confirmation, Policies: horizons},
-	{Name: Shift, Policies: horizons, Families: mdp.Shifts},
-	{Name: Benchmark, Policies: horizons},
-	{Name: Frontier},
-	{Name: Prior, Policies: horizons},
-	{Name: Trial, Policies: horizons},
-	{Name: Headline, Problems: headline, Rounds: upTo100, Alone: true, Brief: true},
-	{Name: Critics, Policies: horizons, Rounds: horizons, Alone: true},
-	{Name: Long, Policies: last, Rounds: long, Alone: true},
-	{Name: Qualification, Problems: qualification, Policies: horizons, Alone: true},
-	{Name: Tuning, Kind: stepSizes, Problems: calibration},
-	{Name: Sharpness, Kind: atTemperatures, Problems: sharpening, Rounds: shortest},
-	{Name: Mechanism, Kind: oneStep, Problems: heldOut},
-	{Name: Ablation, Kind: oneStep, Problems: heldOut},
-	{Name: Heads, Problems: heldOut, OneIn: 9},
-	{Name: Sizes, Problems: heldOut, OneIn: 19},
-	{Name: Calibration, Kind: oneStepAt, Problems: ownCheck},
-	{Name: Backups, Kind: oneBackup, Problems: heldOut},
-}
+var blocks = map[Block]block{
+	"oracle":       {Problems: oracle},                         // exact PMD on many problems
+	"confirmation": {Policies: horizons},                       // S = 4, fresh identities
+	"shift":        {Policies: horizons, Families: mdp.Shifts}, // four families without retraining
+	Benchmark:      {Policies: horizons},                       // S = 8 and 16, retrained
+	Frontier:       {},                                         // weights along training
+	"prior":        {Policies: horizons},                       // the recipe prior at the paper's budget
+	Trial:          {Policies: horizons},                       // variations of one's own, see the command try
 
-func findBlock(name Block) (block, error) {
-	for _, b := range blocks {
-		if b.Name == name {
-			return b, nil
-		}
-	}
-	return block{}, fmt.Errorf("there is no block %q", name)
+	"headline":      {Problems: headline, Rounds: upTo100, Alone: true, Brief: true}, // thousands a size
+	"critics":       {Policies: horizons, Rounds: horizons, Alone: true},             // that see samples, the same
+	Long:            {Policies: last, Rounds: long, Alone: true},                     // more than the paper's
+	"qualification": {Problems: qualification, Policies: horizons, Alone: true},      // are methods as published?
+
+	"tuning":    {Kind: stepSizes, Problems: calibration},                       // step sizes
+	"sharpness": {Kind: atTemperatures, Problems: sharpening, Rounds: shortest}, // losses at temperatures
+
+	"mechanism":   {Kind: oneStep, Problems: heldOut},    // one-step inputs: which rule was learned?
+	"ablation":    {Kind: oneStep, Problems: heldOut},    // the same of networks without attention
+	"calibration": {Kind: oneStepAt, Problems: ownCheck}, // one-step inputs of each run's calibration root
+	"backups":     {Kind: oneBackup, Problems: heldOut},  // one-step backups of critics that see samples
+	"heads":       {Problems: heldOut, OneIn: 9},         // what attention does in trained networks
+	"sizes":       {Problems: heldOut, OneIn: 19},        // those of headline at sizes that they were not trained on
 }
 
 // Cell names one evaluation of a preset.
@@ -202,9 +181,9 @@ func (p Preset) Unit(c Cell) (u Unit, err error) {
 			err = fmt.Errorf("experiment: cell %s/%s: %w", c.Block, c.Name(), err)
 		}
 	}()
-	b, err := findBlock(c.Block)
-	if err != nil {
-		return u, err
+	b, ok := blocks[c.Block]
+	if !ok {
+		return u, fmt.Errorf("there is no block %q", c.Block)
 	}
 	m, err := p.Methods.Find(c.Method)
 	if err != nil {
@@ -281,7 +260,7 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 		// A last policy is 400 dependent rounds away. Where mass is just moving from one action to another an error
 		// is large: one of 1e-6 in π₀ is 6e-5 after round 400 on problem 48 of PMD-target at S = 8, the one on which
 		// entries have differed by 8e-4 between processors, and below 1e-5 on the 63 others.
-		if b.Name == Long {
+		if u.Block == Long {
 			u.Tolerance *= 10
 		}
 	}

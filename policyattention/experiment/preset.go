@@ -95,11 +95,11 @@ func (p Preset) Check() error {
 		}
 	}
 	for _, row := range p.Rows {
-		b, err := findBlock(row.Block)
-		if err == nil {
-			_, err = p.Methods.Find(row.Method)
+		b, ok := blocks[row.Block]
+		if !ok {
+			return fmt.Errorf("experiment: preset %s: there is no block %q", p.Name, row.Block)
 		}
-		if err != nil {
+		if _, err := p.Methods.Find(row.Method); err != nil {
 			return fmt.Errorf("experiment: preset %s: %w", p.Name, err)
 		}
 		if rounds := slices.Max(append([]int{0}, baseline.Horizons...)); b.Policies != nil &&
@@ -154,7 +154,7 @@ func (p Preset) Cells() (units []Unit, err error) {
 // expand lists the cells of a row at one size.
 func (p Preset) expand(row Row, states int) (cells []Cell) {
 	families, steps := []mdp.Family{mdp.Random}, []int{0}
-	if b, err := findBlock(row.Block); err == nil && b.Families != nil {
+	if b := blocks[row.Block]; b.Families != nil {
 		families = b.Families
 	}
 	if row.Block == Frontier {

@@ -31,9 +31,9 @@ func little(t *testing.T) experiment.Preset {
 	}
 	p.Rows = []experiment.Row{
 		row(experiment.Benchmark, "exact-pmd", "", 4, 0), row(experiment.Benchmark, "policyattention", "plain", 4, 2),
-		row(experiment.Mechanism, "policyattention", "plain", 4, 1), row(experiment.Backups, "sample-mean", "", 4, 0),
-		row(experiment.Qualification, "s5rl", "cpu", 8, 1), row(experiment.Tuning, "liang-lai", "", 8, 0),
-		row(experiment.Qualification, "liang-lai", "harness", 8, 1),
+		row("mechanism", "policyattention", "plain", 4, 1), row("backups", "sample-mean", "", 4, 0),
+		row("qualification", "s5rl", "cpu", 8, 1), row("tuning", "liang-lai", "", 8, 0),
+		row("qualification", "liang-lai", "harness", 8, 1),
 	}
 	return p.With(p.Protocol, p.Methods) // without a baseline that has been taken out
 }
