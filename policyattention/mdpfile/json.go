@@ -297,8 +297,8 @@ var errMixed = errors.New("numbers and lists stand side by side")
 
 // tensor reads a list of numbers, of lists of numbers, or of lists of these, or a list of strings.
 func (j *scanner) tensor() (*tensor, error) {
-	t, axes, width, numbers := &tensor{}, 1, 0, 0 // numbers stand where rows may
-	var lens []int
+	t, width, rows, numbers := &tensor{}, 0, false, false // rows and numbers stand in lists of the list
+	var lists [][]float64                                 // NaN for a row, and for null, which stands for a number or for a row
 	err := j.array(func(i int) error {
 		if j.PeekKind() != '[' {
 			x, err := j.next("a number", '0', 'n', '"')
@@ -309,93 +309,79 @@ func (j *scanner) tensor() (*tensor, error) {
 			if x.Kind() == '"' && err != nil {
 				t.words, err = append(t.words, x.String()), nil
 			}
-			t.flat, numbers = append(t.flat, v), numbers+1
+			t.flat = append(t.flat, v)
 			return err
 		}
-		if len(lens) < i {
-			return errMixed
-		}
-		axes, lens = max(axes, 2), append(lens, 0)
+		lists = append(lists, nil)
 		return j.array(func(k int) error {
-			lens[i]++
+			v, err := math.NaN(), error(nil)
 			if j.PeekKind() == '[' {
-				axes = 3
-				n, err := j.row(&t.entries, arrow{s: int32(i), a: int32(k)})
-				if width = max(width, n); err == nil && n != width && n != 0 {
-					err = fmt.Errorf("%d entries, want %d", n, width)
+				rows = true
+				if err = j.row(t, arrow{s: int32(i), a: int32(k)}, &width); err != nil {
+					err = fmt.Errorf("[%d][%d]: %w", i, k, err)
 				}
-				if err != nil {
-					return fmt.Errorf("[%d][%d]: %w", i, k, err)
-				}
-				return nil
+			} else if v, err = j.number(); !math.IsNaN(v) {
+				numbers = true
 			}
-			v, err := j.number()
-			if t.flat = append(t.flat, v); !math.IsNaN(v) { // null stands for a number or for a row
-				numbers++
-			}
+			lists[i] = append(lists[i], v)
 			return err
 		})
 	})
 	switch {
 	case err != nil:
 		return nil, err
-	case axes == 1:
-		if t.shape = []int{len(t.flat)}; t.words != nil && len(t.words) != len(t.flat) {
-			err = errMixed
-		}
-		return t, err
-	case axes == 3 && numbers > 0:
+	case t.flat != nil && lists != nil, rows && numbers, t.words != nil && len(t.words) != len(t.flat):
 		return nil, errMixed
+	case lists == nil:
+		t.shape = []int{len(t.flat)}
+		return t, nil
 	}
-	return t, t.fill(axes, lens, width)
+	if err = t.fill(lists); rows {
+		t.shape, t.flat = append(t.shape, width), nil
+	}
+	return t, err
 }
 
-// row adds a row of three axes at the place of x to the entries, and returns its length.
-func (j *scanner) row(entries *[]arrow, x arrow) (n int, err error) {
-	before := len(*entries)
-	err = j.array(func(k int) error {
+// row adds a row of three axes at the place of x, which is as long as those before it, or empty.
+func (j *scanner) row(t *tensor, x arrow, width *int) error {
+	before, n := len(t.entries), 0
+	err := j.array(func(k int) error {
 		v, err := j.number()
 		if n++; v != 0 {
 			x.t, x.p = int32(k), v
-			*entries = append(*entries, x)
+			t.entries = append(t.entries, x)
 		}
 		return err
 	})
-	if n > 0 && len(*entries) == before {
-		*entries = append(*entries, x)
+	if n > 0 && len(t.entries) == before {
+		t.entries = append(t.entries, x)
 	}
-	if len(*entries) > MaxTransitions {
-		err = fmt.Errorf("more than %d numbers that are not 0", MaxTransitions)
+	switch *width = max(*width, n); {
+	case err != nil:
+		return err
+	case len(t.entries) > MaxTransitions:
+		return fmt.Errorf("more than %d numbers that are not 0", MaxTransitions)
+	case n != *width && n != 0:
+		return fmt.Errorf("%d entries, want %d", n, *width)
 	}
-	return n, err
+	return nil
 }
 
-// fill gives an array of two or three axes its shape: where lists of the second axis have
-// different lengths, actions are missing at their ends.
-func (t *tensor) fill(axes int, lens []int, width int) error {
-	most, least, sum := slices.Max(lens), slices.Min(lens), 0
-	for _, n := range lens {
-		sum += n
+// fill makes an array of two axes: where lists have different lengths, actions are missing at their ends.
+func (t *tensor) fill(lists [][]float64) error {
+	most, sum := 0, 0
+	for _, list := range lists {
+		t.lens = append(t.lens, len(list))
+		most, sum = max(most, len(list)), sum+len(list)
 	}
-	if axes == 2 && len(t.flat) != sum {
-		return errMixed
+	if most == 0 || most > (4*sum+1<<20)/len(lists) {
+		return fmt.Errorf("lists of %d to %d entries", slices.Min(t.lens), most)
 	}
-	if most == 0 || most > (4*sum+1<<20)/len(lens) {
-		return fmt.Errorf("lists of %d to %d entries", least, most)
+	if t.shape = []int{len(lists), most}; sum == most*len(lists) {
+		t.lens = nil
 	}
-	if least < most {
-		t.lens = lens
-	}
-	given := t.flat
-	if t.shape, t.flat = []int{len(lens), most}, nil; axes == 3 {
-		t.shape = append(t.shape, width)
-		return nil
-	}
-	for _, n := range lens {
-		t.flat, given = append(t.flat, given[:n]...), given[n:]
-		for range most - n {
-			t.flat = append(t.flat, math.NaN())
-		}
+	for _, list := range lists {
+		t.flat = append(append(t.flat, list...), slices.Repeat([]float64{math.NaN()}, most-len(list))...)
 	}
 	return nil
 }
