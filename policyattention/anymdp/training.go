@@ -82,11 +82,8 @@ func (c Config) Network() transformer.Config {
 
 // Job is the training run, for [train.Job.Run].
 func (c Config) Job() (train.Job, error) {
-	if err := c.Validate(); err != nil {
-		return train.Job{}, err
-	}
 	return train.Job{
-		Config: train.JSON(c),
+		Config: c,
 		Model: train.Transformer{
 			Network:   c.Network(),
 			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "any", "init")) },
@@ -95,7 +92,7 @@ func (c Config) Job() (train.Job, error) {
 		Batches:  train.Batches{Data: c.data, Index: c.batch},
 		Examples: c.Batch, Tokens: c.Actions, Optimizer: c.Optimizer, Steps: c.Steps,
 		Release: c.release,
-	}, nil
+	}, c.Validate()
 }
 
 // batch returns the examples [Batch] of a step: some in a row, from a place drawn for

@@ -44,14 +44,14 @@ func works() (list []work, err error) {
 	of := func(o train.Objective, states int) train.Config { return train.Standard(o, train.Plain(), 1, states) }
 	for _, t := range []struct {
 		work
-		method.Shared
+		method.Training
 	}{
 		{work{Name: "actor S=4", Parity: paritySteps, Scan: 50, Runs: 2}, of(train.Proximal, 4)},
 		{work{Name: "actor S=8", Parity: paritySteps, Scan: 50, Runs: 2}, of(train.Proximal, 8)},
 		{work{Name: "actor S=16", Parity: paritySteps, Scan: 50, Runs: 2}, of(train.Proximal, 16)},
 		{work{Name: "critic S=8", Parity: paritySteps, Scan: 5, Runs: 2}, of(train.Critic, 8)},
 		// A step takes seconds, and gigabytes in some programs, so that a few have to do.
-		{work{Name: m.Label + " S=8", Parity: 6, Scan: 2, Runs: 1}, d.Weights()[0].Training.(method.Shared)},
+		{work{Name: m.Label + " S=8", Parity: 6, Scan: 2, Runs: 1}, d.Weights()[0].Training},
 	} {
 		j, err := t.Job()
 		if err != nil {

@@ -76,21 +76,15 @@ func (s *Store) trained(ctx context.Context, u Unit, dir string, r *Record) (*Re
 // train makes a run in the folder work.
 func (s *Store) train(ctx context.Context, c method.Training, work string) (*train.Result, error) {
 	progress := func(p train.Progress) { s.Progress(Progress{Name: c.Name(), Progress: p}) }
-	switch c := c.(type) {
-	case method.Alone:
-		return c.Run(ctx, work, progress)
-	case method.Shared:
-		b, err := s.Models.Backend()
-		if err != nil {
-			return nil, err
-		}
-		job, err := c.Job()
-		if err != nil {
-			return nil, err
-		}
-		return job.Run(ctx, b, work, progress)
+	job, err := c.Job()
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("a %T trains neither alone nor by the common trainer", c)
+	b, err := s.Models.Backend()
+	if err != nil {
+		return nil, err
+	}
+	return job.Run(ctx, b, work, progress)
 }
 
 // mostLosses bounds the rows of a run's losses. A run of more steps has the means of

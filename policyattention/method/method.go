@@ -124,7 +124,7 @@ type Critic interface {
 	Critic(m *Models, root uint64) (control.Critic, error)
 }
 
-// Learner is a Deployment that learns online with step sizes, or whose source does.
+// Learner is a Deployment whose source learns with step sizes, which are tuned by it.
 type Learner interface {
 	Deployment
 	StepSizes() baseline.StepSizes

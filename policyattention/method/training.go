@@ -1,8 +1,7 @@
 package method
 
 import (
-	"context"
-	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -11,32 +10,17 @@ import (
 )
 
 // Training is everything that a training run depends on, but for the backend's
-// arithmetic. Its JSON is its configuration. It is a Shared or an Alone too.
+// arithmetic. Its JSON is its configuration.
 type Training interface {
 	Key() string      // the member of a manifest that it is
 	Name() string     // unique within a preset
 	Budget() int      // optimizer steps
 	Seconds() float64 // about how long it takes on one core of a current x86 server
+	Job() (train.Job, error)
 }
 
 // Hash returns the SHA-256 of a training's JSON in hexadecimal.
 func Hash(t Training) string { return train.Hash(train.JSON(t)) }
-
-// Shared is a Training by the common trainer, which saves and resumes it: see
-// [train.Job.Run].
-type Shared interface {
-	Training
-	Job() (train.Job, error)
-}
-
-// Alone is a Training that trains itself.
-type Alone interface {
-	Training
-	// Run trains in the folder dir. When ctx is done it returns ctx's cause; progress may be nil.
-	Run(ctx context.Context, dir string, progress func(train.Progress)) (*train.Result, error)
-	// Check returns an error unless a file holds the weights after a step of this very run.
-	Check(path string, step int) error
-}
 
 // Weights are the weights after a step of a training run.
 type Weights struct {
@@ -49,28 +33,20 @@ func Last(t Training) Weights { return Weights{t, t.Budget()} }
 
 // Check returns an error unless a file holds these very weights.
 func (w Weights) Check(path string) error {
-	switch t := w.Training.(type) {
-	case Alone:
-		return t.Check(path, w.Step)
-	case Shared:
-		job, err := t.Job()
-		if err != nil {
-			return err
-		}
-		return job.Check(path, w.Step)
+	job, err := w.Training.Job()
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("method: a %T trains neither alone nor by the common trainer", w.Training)
+	return job.Check(path, w.Step)
 }
 
 // Networks reports whether any of the weights are a network's, so that what is computed
 // with them depends on a backend's arithmetic.
 func Networks(all []Weights) bool {
-	for _, w := range all {
-		if _, ok := w.Training.(Shared); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(w Weights) bool {
+		job, err := w.Training.Job()
+		return err != nil || job.Alone == nil
+	})
 }
 
 // Models loads trained weights and compiles programs, each once.

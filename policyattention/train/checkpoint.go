@@ -74,7 +74,8 @@ func (j Job) stored(s *state) []part {
 }
 
 func (j Job) metadata(step int) map[string]string {
-	return map[string]string{"config": string(j.Config), "config_sha256": Hash(j.Config), "step": strconv.Itoa(step)}
+	config := JSON(j.Config)
+	return map[string]string{"config": string(config), "config_sha256": Hash(config), "step": strconv.Itoa(step)}
 }
 
 // loadState reads a run of this very configuration.
@@ -83,9 +84,9 @@ func (j Job) loadState(path string) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.Metadata["config"] != string(j.Config) {
+	if config := JSON(j.Config); f.Metadata["config"] != string(config) {
 		return nil, fmt.Errorf("train: %s belongs to another configuration (%.12s, this is %.12s): use another folder",
-			path, f.Metadata["config_sha256"], Hash(j.Config))
+			path, f.Metadata["config_sha256"], Hash(config))
 	}
 	s := j.start()
 	if s.step, err = strconv.Atoi(f.Metadata["step"]); err != nil || s.step < 0 || s.step > j.Steps {
@@ -138,13 +139,17 @@ func (j Job) named(params []float32) (all []safetensors.Tensor) {
 
 // Check returns an error unless a file holds the weights after a step of this very job.
 func (j Job) Check(path string, step int) error {
+	if j.Holds != nil {
+		return j.Holds(path, step)
+	}
 	f, err := open(path)
 	if err != nil {
 		return err
 	}
-	if at := f.Metadata["step"]; f.Metadata["config"] != string(j.Config) || at != strconv.Itoa(step) {
+	config := JSON(j.Config)
+	if at := f.Metadata["step"]; f.Metadata["config"] != string(config) || at != strconv.Itoa(step) {
 		return fmt.Errorf("train: %s holds step %s of configuration %.12s, want step %d of %.12s", path, at,
-			f.Metadata["config_sha256"], step, Hash(j.Config))
+			f.Metadata["config_sha256"], step, Hash(config))
 	}
 	if _, err = transformer.Flat(j.Model.Layout(), safetensors.Floats(f)); err != nil {
 		return fmt.Errorf("train: %s: %w", path, err)

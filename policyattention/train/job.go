@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,9 +18,9 @@ import (
 
 // Job is a training run of any model.
 type Job struct {
-	// Config is the JSON of everything that the weights depend on, but for the
-	// backend's arithmetic. It names the run and is stored with it.
-	Config    []byte
+	// Config is everything that the weights depend on, but for the backend's
+	// arithmetic. Its JSON names the run and is stored with it.
+	Config    any
 	Model     Trainable
 	Batches   Batches
 	Examples  int // of a batch
@@ -38,9 +39,13 @@ type Job struct {
 	Average bool
 	// Release, if not nil, returns what is written as weights of parameters [Size], which it does not change.
 	Release func(params []float32) ([]float32, error)
+	// Alone, if not nil, makes a run that this package cannot make in the folder dir, see [Job.Run], and Holds is
+	// its [Job.Check]. Such a job has nothing else but Config and Steps.
+	Alone func(ctx context.Context, dir string, progress func(Progress)) (*Result, error)
+	Holds func(path string, step int) error
 }
 
-// JSON returns a valid configuration as a Job's Config.
+// JSON returns the JSON of a valid configuration.
 func JSON(config any) []byte {
 	b, err := json.Marshal(config)
 	if err != nil {

@@ -48,6 +48,9 @@ type Result struct {
 // cause. A finished run is returned at once. It returns an error when dir belongs to another
 // configuration or another process is using it, and on a loss that is not finite.
 func (j Job) Run(ctx context.Context, b compute.Backend, dir string, progress func(Progress)) (*Result, error) {
+	if j.Alone != nil {
+		return j.Alone(ctx, dir, progress)
+	}
 	if err := j.validate(); err != nil {
 		return nil, err
 	}

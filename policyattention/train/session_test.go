@@ -181,7 +181,7 @@ func chasing(every int, looks *[]int) Batches {
 func lineJob(batches Batches, steps int) Job {
 	o := transformer.StandardAdamW()
 	o.LearningRate = .05
-	return Job{Config: []byte(`{"line":true}`), Model: line{}, Batches: batches, Examples: points, Tokens: 1,
+	return Job{Config: lineConfig{true}, Model: line{}, Batches: batches, Examples: points, Tokens: 1,
 		Optimizer: o, Steps: steps}
 }
 

@@ -12,9 +12,6 @@ import (
 
 // Job returns the training run of c.
 func (c Config) Job() (Job, error) {
-	if err := c.Validate(); err != nil {
-		return Job{}, err
-	}
 	batches := &order{c: c}
 	objective := func(network Outputs, data, batch []*Node) *Node {
 		parts := make([]*Node, len(data))
@@ -28,11 +25,11 @@ func (c Config) Job() (Job, error) {
 		names = []string{"tokens", "exact"}
 	}
 	return Job{
-		Config: JSON(c), Model: Transformer{c.Network(), c.start, objective},
+		Config: c, Model: Transformer{c.Network(), c.start, objective},
 		Batches:  Batches{Names: names, Data: c.data, Index: batches.batch},
 		Examples: c.Batch, Tokens: c.ContextTokens(),
 		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
-	}, nil
+	}, c.Validate()
 }
 
 // start draws the initial parameters.

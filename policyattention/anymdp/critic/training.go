@@ -66,11 +66,8 @@ func (c Config) Network() transformer.Config { return Shape() }
 
 // Job is the training run, for [train.Job.Run].
 func (c Config) Job() (train.Job, error) {
-	if err := c.Validate(); err != nil {
-		return train.Job{}, err
-	}
 	return train.Job{
-		Config: train.JSON(c),
+		Config: c,
 		Model: train.Transformer{
 			Network:   c.Network(),
 			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "memory critic", "init")) },
@@ -78,7 +75,7 @@ func (c Config) Job() (train.Job, error) {
 		},
 		Batches:  train.Batches{Data: c.data, Index: c.batch},
 		Examples: c.Batch, Tokens: Slots, Optimizer: c.Optimizer, Steps: c.Steps,
-	}, nil
+	}, c.Validate()
 }
 
 // batch returns the examples [Batch] of a step, drawn one by one.

@@ -130,13 +130,8 @@ type SourceDeployment struct {
 	} `json:"actor_critic"`
 }
 
-var _ method.Learner = (*SourceDeployment)(nil)
-
 // Weights implements method.Deployment: there are none.
 func (d *SourceDeployment) Weights() []method.Weights { return nil }
-
-// StepSizes implements method.Learner.
-func (d *SourceDeployment) StepSizes() baseline.StepSizes { return d.ActorCritic.Steps }
 
 // Controller implements method.Deployment. Its transitions come from streams below root.
 func (d *SourceDeployment) Controller(_ *method.Models, _ float64, root uint64) (control.Controller, error) {

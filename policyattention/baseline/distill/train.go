@@ -56,15 +56,12 @@ func (c Config) history(m *mdp.MDP, i int) ([]baseline.Token, error) {
 
 // Job returns the training run of c.
 func (c Config) Job() (train.Job, error) {
-	if err := c.Validate(); err != nil {
-		return train.Job{}, err
-	}
 	return train.Job{
-		Config:   train.JSON(c),
+		Config:   c,
 		Model:    train.Transformer{Network: c.Network(), Start: c.start, Objective: c.loss},
 		Batches:  train.Batches{Names: []string{"previous", "reward", "state", "action"}, Data: c.data, Index: c.batch},
 		Examples: c.Batch, Tokens: c.Context, Optimizer: c.Optimizer, Steps: c.Steps,
-	}, nil
+	}, c.Validate()
 }
 
 // start draws the initial parameters. The embeddings of positions start as

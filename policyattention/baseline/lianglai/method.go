@@ -75,15 +75,10 @@ type Deployment struct {
 	} `json:"liang_lai"`
 }
 
-var _ method.Learner = (*Deployment)(nil)
-
 // Weights implements method.Deployment.
 func (d *Deployment) Weights() []method.Weights {
 	return []method.Weights{method.Last(d.LiangLai.Training)}
 }
-
-// StepSizes implements method.Learner.
-func (d *Deployment) StepSizes() baseline.StepSizes { return d.LiangLai.Steps }
 
 // Controller implements method.Deployment.
 func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
@@ -125,8 +120,13 @@ func (t Config) Seconds() float64 {
 	return float64(t.Steps) * float64(t.Batch) * width * perWindow
 }
 
-// Check implements method.Alone: there are no weights but the last.
-func (t Config) Check(path string, step int) error {
+// Job implements method.Training.
+func (t Config) Job() (train.Job, error) {
+	return train.Job{Config: t, Steps: t.Steps, Alone: t.run, Holds: t.check}, t.Validate()
+}
+
+// check is that of the job: there are no weights but the last.
+func (t Config) check(path string, step int) error {
 	stored, _, err := read(path)
 	if err == nil && (stored != t || step != t.Steps) {
 		err = fmt.Errorf("lianglai: %s holds step %d of configuration %.12s, want step %d of %.12s", path, stored.Steps,
@@ -135,10 +135,10 @@ func (t Config) Check(path string, step int) error {
 	return err
 }
 
-// Run implements method.Alone. It takes minutes, and interrupted starts again: the
+// run makes the job's run. It takes minutes, and interrupted starts again: the
 // optimizer's second moments are most of its state, and a restart at half the rate would
 // have to be part of it.
-func (t Config) Run(ctx context.Context, dir string, progress func(train.Progress)) (*train.Result, error) {
+func (t Config) run(ctx context.Context, dir string, progress func(train.Progress)) (*train.Result, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("lianglai: %w", err)
 	}

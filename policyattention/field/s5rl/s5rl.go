@@ -161,14 +161,14 @@ func (c Config) Seconds() float64 {
 	return perParameter * float64(len(c.Init())) * steps
 }
 
-// Job implements method.Shared.
+// Job implements method.Training.
 func (c Config) Job() (train.Job, error) {
 	if err := c.Validate(); err != nil {
 		return train.Job{}, err
 	}
 	r := &rollouts{Config: c}
 	return train.Job{
-		Config: train.JSON(c), Model: c, Batches: train.Batches{Arrays: r.batch, Collect: r.collect, Every: c.every()},
+		Config: c, Model: c, Batches: train.Batches{Arrays: r.batch, Collect: r.collect, Every: c.every()},
 		Examples: c.Rows / c.Minibatches, Tokens: c.Life,
 		Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps,
 	}, nil
