@@ -99,7 +99,7 @@ func uncompiled(caps Caps) (*Decoder, error) {
 func (d *Decoder) Network() *Network { return d.network }
 
 // Edit changes weights, for traces and calls alike, while neither runs. The certificate and the legend stay
-// those of the weights before. It returns an error that names a weight that is not finite.
+// those of the weights before. It returns an error that names a weight that is not finite; d is of no use then.
 func (d *Decoder) Edit(change func(n *Network)) error {
 	change(d.network)
 	return d.compile()

@@ -88,9 +88,9 @@ func (r *Readout) Of(x []float64) []float64 {
 	return y
 }
 
-// validate reports the first weight, of the network and of readouts, that has the wrong shape or an entry that is
+// validate reports the first weight, of the network and of a readout, that has the wrong shape or an entry that is
 // not finite.
-func (n *Network) validate(readouts ...*Readout) error {
+func (n *Network) validate(r *Readout) error {
 	list := n.Matrices()
 	vector := func(name string, x []float64, length int) {
 		w := Weight{Name: name, Rows: 1, Cols: length}
@@ -102,10 +102,8 @@ func (n *Network) validate(readouts ...*Readout) error {
 	if n.Norm != nil {
 		vector("norm.gain", n.Norm.Gain, n.Width)
 	}
-	for _, r := range readouts {
-		list = append(list, Weight{r.Name + ".w", r.W, len(r.Bias), n.Width})
-		vector(r.Name+".bias", r.Bias, len(r.Bias))
-	}
+	list = append(list, Weight{r.Name + ".w", r.W, len(r.Bias), n.Width})
+	vector(r.Name+".bias", r.Bias, len(r.Bias))
 	for _, w := range list {
 		if w.Matrix == nil {
 			return fmt.Errorf("decoder: weight %s is missing", w.Name)

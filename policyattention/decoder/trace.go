@@ -63,10 +63,10 @@ func (h *HeadTrace) Weights(i int) []float64 {
 // TraceActor returns the trace of the actor call Improve(pi, q, eta).
 func (d *Decoder) TraceActor(pi, q *mat.Dense, eta float64) (*Call, error) {
 	c, err := d.actorCall(pi, q, eta)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		c.run(d.network, d.Policy)
 	}
-	return c, c.run(d.network, d.Policy)
+	return c, err
 }
 
 // actorCall returns a call's tokens.
@@ -96,7 +96,8 @@ func (d *Decoder) TraceCritic(pi, q *mat.Dense, packets []Packet) (*Call, error)
 			t.criticQuery(i, c.collect(t, true, func(int) string { return d.pairName("critic query")(i) }))
 		}
 	}
-	return c, c.run(d.network, d.Value)
+	c.run(d.network, d.Value)
+	return c, nil
 }
 
 // Attention returns the attention weights of state s's query in the call Improve(pi, q, eta), over the
@@ -134,21 +135,15 @@ func (c *Call) collect(t *tokens, read bool, name func(int) string) func([]float
 	}
 }
 
-func (c *Call) run(n *Network, r *Readout) (err error) {
-	if c.Blocks, c.Output, err = n.trace(c.Tokens); err != nil {
-		return err
-	}
+func (c *Call) run(n *Network, r *Readout) {
+	c.Blocks, c.Output = n.trace(c.Tokens)
 	for _, i := range c.Reads {
 		c.Results = append(c.Results, r.Of(c.Output[i]))
 	}
-	return nil
 }
 
 // trace passes tokens [N][Width] through the network and returns everything. It takes time quadratic in N.
-func (n *Network) trace(tokens [][]float64) (blocks []BlockTrace, output [][]float64, err error) {
-	if err := n.validate(); err != nil {
-		return nil, nil, err
-	}
+func (n *Network) trace(tokens [][]float64) (blocks []BlockTrace, output [][]float64) {
 	x := tokens
 	for _, block := range n.Blocks {
 		var bt BlockTrace
@@ -185,7 +180,7 @@ func (n *Network) trace(tokens [][]float64) (blocks []BlockTrace, output [][]flo
 		x = bt.Output
 		blocks = append(blocks, bt)
 	}
-	return blocks, normAll(n.Norm, x), nil
+	return blocks, normAll(n.Norm, x)
 }
 
 // each returns f of every row.
