@@ -118,8 +118,9 @@ func (a *answer) evaluate(ctx context.Context) error {
 	return nil
 }
 
-// advise warns of what keeps the loss from 0, and says what would help.
-func (a *answer) advise() {
+// advise warns of what keeps the loss from 0, and says what would help. It returns an error where the exact solution is
+// not exact enough.
+func (a *answer) advise() error {
 	m := a.Problem.MDP
 	lost, before := a.Lost()
 	if before > 0 {
@@ -147,7 +148,9 @@ func (a *answer) advise() {
 	if state, worst := a.Optimum.Uncertain(); !(worst <= certain) {
 		a.warn("V* of state %s is certain only to %.2g of its size; all that is measured by it is no better",
 			stateName(m, state), worst)
+		return fmt.Errorf("%w: V* of state %s by a share of %.2g", errUncertain, stateName(m, state), worst)
 	}
+	return nil
 }
 
 // rounding is the share of a value below which a difference is lost to rounding.
@@ -157,14 +160,6 @@ const rounding = 0x1p-52
 // rounding of the solve, whose condition is 1/(1−γ).
 func (a *answer) proven() float64 {
 	return a.Proven() + rounding*largest(a.Optimum.Q)/(1-a.Problem.MDP.Gamma)
-}
-
-// certain returns an error where the exact solution is not exact enough.
-func (a *answer) certain() error {
-	if state, worst := a.Optimum.Uncertain(); !(worst <= certain) {
-		return fmt.Errorf("%w: V* of state %s by a share of %.2g", errUncertain, stateName(a.Problem.MDP, state), worst)
-	}
-	return nil
 }
 
 func stateName(m *mdp.MDP, s int) string { return mdp.Label(m.StateNames, s) }

@@ -85,11 +85,11 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 	if stopped != nil && !errors.Is(stopped, context.Canceled) {
 		return stopped
 	}
-	a.advise()
+	uncertain := a.advise()
 	if err := a.write(g); err != nil {
 		return err
 	}
-	return cmp.Or(stopped, a.certain())
+	return cmp.Or(stopped, uncertain)
 }
 
 // read returns the problem.

@@ -328,10 +328,15 @@ func byRow(list []arrow, s, a int) (t mdp.Transitions, earned []float64) {
 func (d *draft) settle() error {
 	terminal := make([]bool, d.states.len()+1)
 	for _, label := range d.terminal {
-		if t, err := d.states.at(label); err == nil { // else meaning says so
-			terminal[t] = true
+		t, err := d.states.at(label)
+		if err != nil {
+			return fmt.Errorf(`"terminal": %w`, err)
+		}
+		if !terminal[t] {
+			terminal[t], d.Terminal = true, append(d.Terminal, int(t))
 		}
 	}
+	named := slices.Clone(d.Terminal)
 	d.ends(terminal)
 	s, a := d.states.len(), d.actions.len()
 	var earned []float64
@@ -346,6 +351,25 @@ func (d *draft) settle() error {
 			r = mean(d.P.P[from:to], earned[from:to])
 		}
 		d.R.Set(i/a, i%a, r)
+	}
+	return d.unpaid(named)
+}
+
+// unpaid returns an error where the file has rewards in states that it names as terminal.
+func (d *draft) unpaid(terminal []int) error {
+	for _, t := range terminal {
+		values := slices.Clone(d.R.RawRowView(t))
+		if d.r != nil && d.r.flat != nil {
+			width := len(d.r.flat) / d.r.shape[0]
+			values = append(values, d.r.flat[t*width:(t+1)*width]...)
+		}
+		for j, v := range values {
+			if v != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
+				return fmt.Errorf(`state %s is terminal, where nothing is earned, but its reward for action %d is `+
+					`%v; write the reward of reaching it at the actions that lead there (r as [S][A][S], or `+
+					`[s, a, s', p, r])`, mdp.Label(d.states.names, t), j%d.actions.len(), v)
+			}
+		}
 	}
 	return nil
 }
@@ -411,30 +435,6 @@ func (d *draft) ends(terminal []bool) {
 // meaning sets what labels stood for, and marks actions that do not exist as mdp.Model does.
 func (d *draft) meaning() error {
 	s, _ := d.R.Dims()
-	seen := make([]bool, s)
-	for _, label := range d.terminal {
-		t, err := d.states.at(label)
-		if err != nil {
-			return fmt.Errorf(`"terminal": %w`, err)
-		}
-		if seen[t] {
-			continue
-		}
-		seen[t] = true
-		values := slices.Clone(d.R.RawRowView(int(t)))
-		if d.r != nil && d.r.flat != nil {
-			width := len(d.r.flat) / d.r.shape[0]
-			values = append(values, d.r.flat[int(t)*width:(int(t)+1)*width]...)
-		}
-		for j, v := range values {
-			if v != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
-				return fmt.Errorf(`state %s is terminal, where nothing is earned, but its reward for action %d is `+
-					`%v; write the reward of reaching it at the actions that lead there (r as [S][A][S], or `+
-					`[s, a, s', p, r])`, label, j%d.actions.len(), v)
-			}
-		}
-		d.Terminal = append(d.Terminal, int(t))
-	}
 	if d.Start == nil && d.first != nil {
 		d.Start = make([]float64, s)
 	}
