@@ -217,8 +217,5 @@ func (c Config) Name() string {
 	return fmt.Sprintf("%s-%d", recipe, c.Seed)
 }
 
-// Budget implements method.Training.
-func (c Config) Budget() int { return c.Steps }
-
 // Seconds implements method.Training.
 func (c Config) Seconds() float64 { return 4e-5 * float64(c.Steps*c.Batch*c.Actions) }

@@ -15,7 +15,7 @@ import (
 )
 
 func weightsFile(w method.Weights) string {
-	if w.Step == w.Training.Budget() {
+	if w.Step == method.Last(w.Training).Step {
 		return lastWeights
 	}
 	return fmt.Sprintf("weights-%d.safetensors", w.Step)
@@ -112,14 +112,15 @@ func lossRows(c method.Training, losses []float32) (all []rows.Loss) {
 // checkLosses returns an error unless losses are of all steps of a run, in stretches of as many
 // each but for the last, and finite.
 func checkLosses(c method.Training, losses []rows.Loss) error {
+	steps := int32(method.Last(c).Step)
 	for i, l := range losses {
-		want := min(int32(i+1)*losses[0].Step, int32(c.Budget()))
+		want := min(int32(i+1)*losses[0].Step, steps)
 		if l.Step != want || math.IsNaN(l.Loss) || math.IsInf(l.Loss, 0) {
 			return fmt.Errorf("loss %d is %v after step %d, want a number after step %d", i+1, l.Loss, l.Step, want)
 		}
 	}
-	if n := len(losses); n == 0 || losses[n-1].Step != int32(c.Budget()) {
-		return fmt.Errorf("%d losses, the last not after step %d", n, c.Budget())
+	if n := len(losses); n == 0 || losses[n-1].Step != steps {
+		return fmt.Errorf("%d losses, the last not after step %d", n, steps)
 	}
 	return nil
 }

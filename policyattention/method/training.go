@@ -14,7 +14,6 @@ import (
 type Training interface {
 	Key() string      // the member of a manifest that it is
 	Name() string     // unique within a preset
-	Budget() int      // optimizer steps
 	Seconds() float64 // about how long it takes on one core of a current x86 server
 	Job() (train.Job, error)
 }
@@ -29,7 +28,10 @@ type Weights struct {
 }
 
 // Last returns the weights after the last step of a training run.
-func Last(t Training) Weights { return Weights{t, t.Budget()} }
+func Last(t Training) Weights {
+	job, _ := t.Job() // Check tells of an invalid one
+	return Weights{t, job.Steps}
+}
 
 // Check returns an error unless a file holds these very weights.
 func (w Weights) Check(path string) error {

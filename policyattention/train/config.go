@@ -46,10 +46,6 @@ const (
 // Objectives lists all objectives.
 var Objectives = []Objective{Proximal, PMDTarget, RewardOnly, Critic}
 
-// RawPolicy is how a policy enters an actor's tokens: as π itself, whose logarithm the network has to
-// learn.
-const RawPolicy = "raw"
-
 // Readout names what the network's output is added to.
 type Readout string
 
@@ -59,12 +55,6 @@ const (
 	// PriorReadout adds log π to an actor's logits, the part that needs no learning.
 	PriorReadout Readout = "prior"
 )
-
-// Trajectories is the distribution of training contexts (π, Q, η): rounds of exact PMD runs. Each
-// example is a run of its own: π_0 from Dirichlet(1), Q_0 = Q^{π_0}, η uniform on the recipe's range and
-// constant in the run, stopped after a random number of rounds. These are the contexts that deployment
-// visits; late in a run policies are nearly deterministic, which no random policy is.
-const Trajectories = "pmd-trajectories"
 
 // Attention names which tokens see each other: an ablation, not in the paper.
 type Attention string
@@ -83,10 +73,15 @@ const (
 
 // Recipe names the choices that the paper leaves open.
 type Recipe struct {
-	Name     string  `json:"name"`
-	Policy   string  `json:"policy"`
-	Readout  Readout `json:"readout"`
-	Contexts string  `json:"contexts"`
+	Name string `json:"name"`
+	// Policy is how π enters an actor's tokens: "raw", as it is, so that the network has to learn its logarithm.
+	Policy  string  `json:"policy"`
+	Readout Readout `json:"readout"`
+	// Contexts is the distribution of training contexts (π, Q, η): "pmd-trajectories", rounds of exact PMD runs. Each
+	// example is a run of its own: π_0 from Dirichlet(1), Q_0 = Q^{π_0}, η uniform from EtaMin to EtaMax and
+	// constant in the run, stopped after a random number of rounds. These are the contexts that deployment
+	// visits; late in a run policies are nearly deterministic, which no random policy is.
+	Contexts string `json:"contexts"`
 	// A run is stopped after a number of rounds uniform on 0, …, Rounds in one
 	// half of the examples and on 0, …, Early in the other. Early rounds hold the
 	// undecided rows, on which small errors of the logits add up in the loop;
@@ -107,8 +102,8 @@ type Recipe struct {
 // problems.
 func Plain() Recipe {
 	return Recipe{
-		Name: "plain", Policy: RawPolicy, Readout: NetworkReadout,
-		Contexts: Trajectories, Rounds: 40, Early: 7, Relabel: true, EtaMin: 0.4, EtaMax: 1.2, Average: true,
+		Name: "plain", Policy: "raw", Readout: NetworkReadout,
+		Contexts: "pmd-trajectories", Rounds: 40, Early: 7, Relabel: true, EtaMin: 0.4, EtaMax: 1.2, Average: true,
 	}
 }
 
@@ -174,9 +169,6 @@ func (c Config) Network() transformer.Config {
 	}
 }
 
-// Budget returns the number of optimizer steps.
-func (c Config) Budget() int { return c.Steps }
-
 // Beyond these no run fits a machine, and products of numbers could overflow.
 const (
 	widest = 1 << 14 // states, actions
@@ -190,11 +182,11 @@ func (c Config) Validate() error {
 	switch {
 	case !slices.Contains(Objectives, c.Objective):
 		return bad("unknown objective %q, want one of %q", c.Objective, Objectives)
-	case r.Policy != RawPolicy:
+	case r.Policy != Plain().Policy:
 		return bad("recipe %q: unknown policy input %q", r.Name, r.Policy)
 	case r.Readout != NetworkReadout && r.Readout != PriorReadout || r.Readout == PriorReadout && c.Objective == Critic:
 		return bad("recipe %q: no readout %q of objective %q", r.Name, r.Readout, c.Objective)
-	case r.Contexts != Trajectories:
+	case r.Contexts != Plain().Contexts:
 		return bad("recipe %q: unknown distribution of contexts %q", r.Name, r.Contexts)
 	case r.Rounds < 0 || r.Early < 0 || max(r.Rounds, r.Early) > most:
 		return bad("recipe %q: at most %d rounds, early %d: want 0 to %d of each", r.Name, r.Rounds, r.Early, most)

@@ -120,9 +120,6 @@ func (c Config) Key() string { return "memory_critic" }
 // Name implements method.Training.
 func (c Config) Name() string { return fmt.Sprintf("%s-%d", name, c.Seed) }
 
-// Budget implements method.Training.
-func (c Config) Budget() int { return c.Steps }
-
 // Seconds implements method.Training.
 func (c Config) Seconds() float64 {
 	const drawn, perToken = 1e-3, 4e-6

@@ -118,6 +118,3 @@ func (c Config) Network() transformer.Config {
 		Layers:   c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden, Outputs: c.Actions,
 	}
 }
-
-// Budget returns the number of optimizer steps.
-func (c Config) Budget() int { return c.Steps }

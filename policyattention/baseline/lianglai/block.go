@@ -102,11 +102,6 @@ func (p *ActorCriticPrompt) Query(l *baseline.ActorCritic) []float64 {
 	return column
 }
 
-// Increment reads Δθ [S·A] and Δw [S] off what a block added to the query.
-func (p *ActorCriticPrompt) Increment(added []float64) (dTheta, dW []float64) {
-	return p.theta.of(added), p.w.of(added)
-}
-
 // Analytic returns the block whose increments are those of
 // [baseline.ActorCritic.Increment].
 func (p *ActorCriticPrompt) Analytic(gamma float64, steps baseline.StepSizes) *Block {

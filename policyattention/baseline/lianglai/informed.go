@@ -35,7 +35,8 @@ func (b *Block) increment(
 			row[j] *= factor
 		}
 	}
-	return b.Prompt.Increment(b.Attend(context, b.Prompt.Query(l)))
+	added := b.Attend(context, b.Prompt.Query(l))
+	return b.Prompt.theta.of(added), b.Prompt.w.of(added)
 }
 
 // on deploys the block, which has its step sizes, on a source of transitions. Each round passes the source's through

@@ -55,7 +55,7 @@ func TestAnalyticActorCritic(t *testing.T) {
 			baseline.NewChain(problem.MDP, rng).Walk(pi, window)
 			wantTheta, wantW := l.Increment(window, pi, shape.gamma, shape.steps)
 			for _, b := range []*Block{block, scaled} {
-				dTheta, dW := p.Increment(b.Attend(p.Context(window, pi), p.Query(l)))
+				dTheta, dW := b.increment(l, window, nil, pi)
 				if !close(dTheta, wantTheta) || !close(dW, wantW) {
 					t.Errorf("S=%d: increments (%v, %v), want (%v, %v)", shape.states, dTheta, dW, wantTheta, wantW)
 				}

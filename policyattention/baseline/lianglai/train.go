@@ -95,9 +95,6 @@ func (t Config) Validate() error {
 	return nil
 }
 
-// Budget returns the number of optimizer steps.
-func (t Config) Budget() int { return t.Steps }
-
 // Trained is the result of a training run.
 type Trained struct {
 	Block *Block    // for α = β = 1

@@ -151,9 +151,6 @@ func (c Config) Key() string { return name }
 // Name implements method.Training.
 func (c Config) Name() string { return fmt.Sprintf("%s-S%d-%d", name, c.States, c.Seed) }
 
-// Budget implements method.Training.
-func (c Config) Budget() int { return c.Steps }
-
 // Seconds implements method.Training.
 func (c Config) Seconds() float64 {
 	const perParameter = 4.5e-10 // and step of a life, forwards and back
