@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -179,17 +178,27 @@ func (j *scanner) choices(d *draft, s string) error {
 // that JSON has not: -Infinity, Infinity.
 type scanner struct{ *jsontext.Decoder }
 
-// unquoted are those numbers and, so that what is in them is passed over, strings.
-var unquoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
-
 // quoted writes them as strings.
-func quoted(data []byte) []byte {
-	return unquoted.ReplaceAllFunc(data, func(word []byte) []byte {
-		if word[0] == '"' {
-			return word
+func quoted(data []byte) (out []byte) {
+	inside := false // a string
+	for len(data) > 0 {
+		n := 1
+		switch data[0] {
+		case '"':
+			inside = !inside
+		case '\\':
+			n = min(2, len(data))
+		case '-', 'I', 'N':
+			for _, word := range []string{"-Infinity", "Infinity", "NaN"} {
+				if !inside && bytes.HasPrefix(data, []byte(word)) {
+					out, data = strconv.AppendQuote(out, word), data[len(word):]
+					n = 0
+				}
+			}
 		}
-		return strconv.AppendQuote(nil, string(word))
-	})
+		out, data = append(out, data[:n]...), data[n:]
+	}
+	return out
 }
 
 // next returns the next token, which must be of one of the kinds.
