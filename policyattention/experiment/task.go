@@ -47,11 +47,10 @@ func (u Unit) weights() map[string]method.Weights {
 		return nil
 	}
 	all := map[string]method.Weights{lastWeights: method.Last(u.Training)}
-	if k, ok := u.Training.(interface{ Kept() []int }); ok { // steps before the last
-		for _, step := range k.Kept() {
-			w := method.Weights{Training: u.Training, Step: step}
-			all[weightsFile(w)] = w
-		}
+	job, _ := u.Training.Job() // one that is refused leaves nothing
+	for _, step := range job.Snapshots {
+		w := method.Weights{Training: u.Training, Step: step}
+		all[weightsFile(w)] = w
 	}
 	return all
 }

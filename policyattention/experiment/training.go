@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/gomlx/compute"
+
 	"icrl/policyattention/backend"
 	"icrl/policyattention/method"
 	"icrl/policyattention/rows"
@@ -76,11 +78,11 @@ func (s *Store) trained(ctx context.Context, u Unit, dir string, r *Record) (*Re
 // train makes a run in the folder work.
 func (s *Store) train(ctx context.Context, c method.Training, work string) (*train.Result, error) {
 	progress := func(p train.Progress) { s.Progress(Progress{Name: c.Name(), Progress: p}) }
+	var b compute.Backend
 	job, err := c.Job()
-	if err != nil {
-		return nil, err
+	if err == nil && job.Alone == nil {
+		b, err = s.Models.Backend()
 	}
-	b, err := s.Models.Backend()
 	if err != nil {
 		return nil, err
 	}

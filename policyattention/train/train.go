@@ -87,6 +87,3 @@ func (c Config) Seconds() float64 {
 	tokens := float64(c.ContextTokens())
 	return float64(c.Steps*c.Batch) * tokens * (SecondsPerToken + SecondsPerContext*tokens)
 }
-
-// Kept are the steps before the last after which weights are kept.
-func (c Config) Kept() []int { return c.Snapshots }
