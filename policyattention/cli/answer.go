@@ -96,6 +96,23 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 	return nil
 }
 
+// announce says beforehand what takes more than 2 GB: some 250 bytes a pair, 60 a transition and, for the decoder, 250
+// bytes for each packet.
+func (a *answer) announce(m *mdp.MDP) {
+	pairs, entries := m.States()*m.Actions(), 0
+	for pair := range pairs {
+		states, _ := m.Successors(pair/m.Actions(), pair%m.Actions())
+		entries += len(states)
+	}
+	bytes := 250*float64(pairs) + 60*float64(entries)
+	if a.Actor == "decoder" {
+		bytes += 250 * float64(entries) * float64(m.Actions())
+	}
+	if bytes > 2e9 {
+		fmt.Fprintf(a.errors, "this takes about %.2g GB\n", bytes/1e9)
+	}
+}
+
 // milestone says whether the loss after a round is told: 1, 2, 4, 10, 20, 40, 100, …
 func milestone(round int) bool {
 	for round%10 == 0 {
@@ -324,7 +341,8 @@ func (a *answer) table(out io.Writer) error {
 		if a.v != nil {
 			value = fmt.Sprintf("%.4f", scalar.Round(a.worth(a.v[s]), 4)) // never −0
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.4f\t%s\t%.4f\t\n", stateName(m, s), mdp.Label(m.ActionNames, action), pi[action], value,
+		fmt.Fprintf(w, "%s\t%s\t%.4f\t%s\t%.4f\t\n",
+			stateName(m, s), mdp.Label(m.ActionNames, action), pi[action], value,
 			scalar.Round(a.worth(a.Optimum.V[s]), 4))
 	}
 	if err := w.Flush(); err != nil {

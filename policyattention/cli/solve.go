@@ -65,6 +65,7 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 	for _, w := range problem.MDP.Warnings {
 		a.warn("%s", w)
 	}
+	a.announce(problem.MDP)
 	scale, err := await(ctx, "before Q* was found",
 		func() (*control.Scale, error) { return control.NewScale(problem) })
 	if err != nil {
@@ -166,6 +167,10 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 		if m.Gamma > .99 || m.Actions() > 32 {
 			a.warn("the actor was tried on γ up to .99 and up to 32 actions; γ = %v with %d actions may take "+
 				"more rounds than there are (--critic value evaluates policies in full)", m.Gamma, m.Actions())
+		}
+		if ratio := cliff(scale.Optimum.Q); ratio > deepest {
+			a.warn("in a state one action is worth less than the others by %.0e times what these differ by, and the "+
+				"actor was tried up to %.0e: it may lock up", ratio, deepest)
 		}
 		if least := leastPositive(scale.Problem.Pi0); least < math.Exp(anymdp.LogFloor) {
 			a.warn("the actor's network sees no share of mass below e^%d = %.0e; π₀ holds %.2g "+
@@ -302,4 +307,20 @@ func (s solveCmd) critic() (control.Critic, error) {
 		return nil, err
 	}
 	return &critic.Critic{Estimate: estimate, Samples: s.Samples, Root: s.Seed}, nil
+}
+
+// deepest is the cliff up to which the actor for any MDP was tried.
+const deepest = 1e12
+
+// cliff returns the largest of the states' ratios of the range of an action's values to their range
+// without the worst action, 0 where no state has three actions that differ.
+func cliff(q *mat.Dense) (ratio float64) {
+	for s := range q.RawMatrix().Rows {
+		row := slices.DeleteFunc(slices.Clone(q.RawRowView(s)), func(v float64) bool { return math.IsInf(v, 0) })
+		slices.Sort(row)
+		if n := len(row); n > 2 && row[n-1] > row[1] {
+			ratio = max(ratio, (row[n-1]-row[0])/(row[n-1]-row[1]))
+		}
+	}
+	return ratio
 }

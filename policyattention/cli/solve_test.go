@@ -369,3 +369,14 @@ func TestUnfamiliar(t *testing.T) {
 		}
 	}
 }
+
+// A cliff is one action far below others that differ: 8 below others that differ by 2, in one state.
+func TestCliff(t *testing.T) {
+	for want, rows := range map[float64][]float64{
+		5: {1, 3, -7, 1, 1, 1}, 2: {1, 2, 3, 0, 1, 3}, 0: {2, 2, -9, math.Inf(-1), 1, 2},
+	} {
+		if got := cliff(mat.NewDense(2, 3, rows)); got != want {
+			t.Errorf("%v: %v, want %v", rows, got, want)
+		}
+	}
+}

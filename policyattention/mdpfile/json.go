@@ -307,7 +307,7 @@ var errMixed = errors.New("numbers and lists stand side by side")
 // tensor reads a list of numbers, of lists of numbers, or of lists of these, or a list of strings.
 func (j *scanner) tensor() (*tensor, error) {
 	t, width, rows, numbers := &tensor{}, 0, false, false // rows and numbers stand in lists of the list
-	var lists [][]float64                                 // NaN for a row, and for null, which stands for a number or for a row
+	var lists [][]float64                                 // NaN for a row, and for null: a number or a row
 	err := j.array(func(i int) error {
 		if j.PeekKind() != '[' {
 			x, err := j.next("a number", '0', 'n', '"')

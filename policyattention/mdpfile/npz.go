@@ -45,9 +45,10 @@ func readNPZ(d *draft, _ string, data []byte, _ opener) error {
 		d.p = x["P"]
 	case sparse:
 		var m *tensor
-		if m, err = x.matrix(); err == nil {
-			d.p, err = stack([]*tensor{m})
+		if m, err = x.matrix(); err != nil {
+			return fmt.Errorf("sparse matrix: %w", err)
 		}
+		d.p, err = stack([]*tensor{m})
 	default:
 		err = x.list(d)
 	}
