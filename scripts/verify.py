@@ -264,7 +264,7 @@ class Verifier:
     def closed_loops(self):
         records = json.loads((self.root / "runs.json").read_text())
         records = [x for x in records if "eta" in x["config"]]
-        for block in sorted({x["block"] for x in records} - {"tuning", "sharpness"}):
+        for block in sorted({x["block"] for x in records} - {"tuning", "sharpness", "sharpened"}):
             self.attempt(block, self.block, block, [x for x in records if x["block"] == block])
 
     def block(self, name, records):

@@ -36,7 +36,7 @@ type block struct {
 	Alone            bool // only losses are kept, no residuals
 	Brief            bool // with Alone: no round 0, nor what is the same in all rounds, for thousands of problems
 	Families         []mdp.Family
-	OneIn            int // see Unit; for units whose rows are not by problem
+	OneIn            int // see Unit
 }
 
 // kind is what a cell computes.
@@ -72,7 +72,7 @@ func long(p Protocol) []int    { return p.Long }
 func last(p Protocol) []int    { return p.Long[len(p.Long)-1:] }
 
 var blocks = map[Block]block{
-	"oracle":       {Problems: oracle},                         // exact PMD on many problems
+	"oracle":       {Problems: oracle, Alone: true},            // exact PMD on many problems
 	"confirmation": {Policies: horizons},                       // S = 4, fresh identities
 	"shift":        {Policies: horizons, Families: mdp.Shifts}, // four families without retraining
 	Benchmark:      {Policies: horizons},                       // S = 8 and 16, retrained
@@ -85,8 +85,9 @@ var blocks = map[Block]block{
 	Long:            {Policies: last, Rounds: long, Alone: true},                     // more than the paper's
 	"qualification": {Problems: qualification, Policies: horizons, Alone: true},      // are methods as published?
 
-	"tuning":    {Kind: stepSizes, Problems: calibration},                       // step sizes
-	"sharpness": {Kind: atTemperatures, Problems: sharpening, Rounds: shortest}, // losses at temperatures
+	"tuning":    {Kind: stepSizes, Problems: calibration},                                 // step sizes
+	"sharpness": {Kind: atTemperatures, Problems: sharpening, Rounds: shortest, OneIn: 6}, // losses at temperatures
+	"sharpened": {Kind: atTemperatures, Rounds: shortest, OneIn: 2},                       // the benchmark's, again
 
 	"mechanism":   {Kind: oneStep, Problems: heldOut},    // one-step inputs: which rule was learned?
 	"ablation":    {Kind: oneStep, Problems: heldOut},    // the same of networks without attention
@@ -195,7 +196,7 @@ func (p Preset) Unit(c Cell) (u Unit, err error) {
 	}
 	f := p.fixtures(c, b.Problems, s)
 	s.Root = f.Root
-	u = Unit{Block: c.Block, Name: c.Name(), Key: c.Key, Of: c.Key, Problems: f.Problems}
+	u = Unit{Block: c.Block, Name: c.Name(), Key: c.Key, Of: c.Key, Problems: f.Problems, OneIn: b.OneIn}
 	var of computation
 	if ask := m.Studies[string(c.Block)]; ask != nil {
 		own, err := ask(s)
@@ -207,7 +208,7 @@ func (p Preset) Unit(c Cell) (u Unit, err error) {
 			u.Tolerance = network
 		}
 		if own.OwnProblems() {
-			u.Problems, u.OneIn, of = 0, b.OneIn, study{nil, own}
+			u.Problems, of = 0, study{nil, own}
 		} else {
 			u.Sample, of = min(inputs, f.Problems), study{&f, own}
 		}
@@ -217,7 +218,7 @@ func (p Preset) Unit(c Cell) (u Unit, err error) {
 		return u, err
 	}
 	u.Config = of
-	u.Compute = func(_ context.Context, s *Store, problems []int32, stored *Result) (*Result, error) {
+	u.Compute = func(_ context.Context, s *Store, problems []int32, stored *rows.Tables) (*rows.Tables, error) {
 		return of.compute(s, c.Key, problems, stored)
 	}
 	return u, nil
@@ -226,7 +227,7 @@ func (p Preset) Unit(c Cell) (u Unit, err error) {
 // computation is what a cell computes. Its JSON is the unit's configuration.
 type computation interface {
 	// compute returns the rows on some problems; see Unit.Compute.
-	compute(s *Store, key rows.Key, at []int32, stored *Result) (*Result, error)
+	compute(s *Store, key rows.Key, at []int32, stored *rows.Tables) (*rows.Tables, error)
 }
 
 // computation returns what a block asks of a method, and says in u how it is verified.
@@ -244,7 +245,7 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 			actor, critic = parts.Parts()
 		}
 	}
-	u.Tolerance, u.Sample, u.Chosen = exactly, min(u.Problems, p.Problems), b.Kind == closedLoop
+	u.Tolerance, u.Sample, u.Chosen = exactly, min(u.Problems, p.Problems), b.Kind != stepSizes
 	if m.Deploy != nil {
 		u.Tolerance = walking
 	}
@@ -253,7 +254,7 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 	}
 	if method.Networks(u.Weights) {
 		n := sampled
-		if b.Brief {
+		if _, asked := deployment.(method.Learner); b.Brief && !asked { // for every action by itself, which takes long
 			n = ofThousands
 		}
 		u.Tolerance, u.Sample = cmp.Or(m.Tolerance, network), min(n, u.Sample)
@@ -307,6 +308,6 @@ const (
 )
 
 // sampled is on how many problems the runs of networks are computed again, ofThousands where there are thousands,
-// and ofLearners those of methods without. Closed loops are so on problems that a new seed chooses each time: who
-// replaces half of a network's problems is found in 15 of 16 verifications. Inputs of one step are the first ones.
+// and ofLearners those of methods without, all but tunings on problems that a new seed chooses each time: who replaces
+// half of a network's problems is found in 15 of 16 verifications.
 const sampled, ofThousands, ofLearners, inputs = 4, 10, 16, 18

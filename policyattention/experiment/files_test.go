@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"icrl/internal/testkit"
+
+	"icrl/policyattention/rows"
 )
 
 // One at a time holds a lock, whoever removes its file, and no file is left behind.
@@ -54,7 +56,7 @@ func TestMade(t *testing.T) {
 	s := &Store{Root: t.TempDir(), Progress: func(Progress) {}}
 	full := fmt.Errorf("writing: %w", syscall.ENOSPC)
 	fails := Unit{Block: Trial, Name: "a fails", Config: 1, Compute: func(context.Context, *Store, []int32,
-		*Result) (*Result, error) {
+		*rows.Tables) (*rows.Tables, error) {
 		return nil, full
 	}}
 	dead := filepath.Join(s.work(s.folder(fails))+"-new", "dead")
@@ -66,7 +68,9 @@ func TestMade(t *testing.T) {
 		t.Errorf("half a result is there: %v", err)
 	}
 	works := fails
-	works.Compute = func(context.Context, *Store, []int32, *Result) (*Result, error) { return &Result{}, nil }
+	works.Compute = func(context.Context, *Store, []int32, *rows.Tables) (*rows.Tables, error) {
+		return &rows.Tables{}, nil
+	}
 	if _, err := s.Evaluate(t.Context(), works); err != nil {
 		t.Error(err)
 	}

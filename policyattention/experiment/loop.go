@@ -33,7 +33,7 @@ type Loop struct {
 	block block
 }
 
-func (l *Loop) compute(s *Store, key rows.Key, at []int32, stored *Result) (*Result, error) {
+func (l *Loop) compute(s *Store, key rows.Key, at []int32, stored *rows.Tables) (*rows.Tables, error) {
 	problems, err := l.Problems.pick(at)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (l *Loop) compute(s *Store, key rows.Key, at []int32, stored *Result) (*Res
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{}
+	r := &rows.Tables{}
 	for i, actions := range choices {
 		r.Choices = append(r.Choices, rows.Choice{Key: key, Problem: at[i], Actions: actions})
 	}
@@ -51,7 +51,7 @@ func (l *Loop) compute(s *Store, key rows.Key, at []int32, stored *Result) (*Res
 		if err == nil && l.block.Kind == stepSizes {
 			err = l.tuned(r, key, scales, trajectories)
 		} else if err == nil {
-			err = l.sharpened(r, key, scales, trajectories)
+			err = l.sharpened(r, key, at, scales, trajectories)
 		}
 		return r, err
 	}
@@ -73,7 +73,7 @@ func (l *Loop) compute(s *Store, key rows.Key, at []int32, stored *Result) (*Res
 }
 
 // run runs the loop, with the recorded choices where it has been run before.
-func (l *Loop) run(s *Store, problems []mdp.Problem, stored *Result) ([]control.Trajectory, [][]int32, error) {
+func (l *Loop) run(s *Store, problems []mdp.Problem, stored *rows.Tables) ([]control.Trajectory, [][]int32, error) {
 	var controller control.Controller = control.ExactPMD(l.Eta)
 	if l.Deployment != nil {
 		var err error
@@ -151,7 +151,8 @@ func (l *Loop) rows(key rows.Key, problems []int32, scored []control.Scored) (al
 }
 
 // tuned adds the losses of a learner at its step sizes, which starts from the uniform policy.
-func (l *Loop) tuned(r *Result, key rows.Key, scales []*control.Scale, trajectories []control.Trajectory) (err error) {
+func (l *Loop) tuned(r *rows.Tables, key rows.Key, scales []*control.Scale,
+	trajectories []control.Trajectory) (err error) {
 	learner, ok := l.Deployment.(method.Learner)
 	if !ok {
 		return errors.New("it has no step sizes")
@@ -167,14 +168,15 @@ func (l *Loop) tuned(r *Result, key rows.Key, scales []*control.Scale, trajector
 var Temperatures = []float64{2, 1.4, 1, .7, .5, .35, .25, .18, .125, .09, .06, .03, 0}
 
 // sharpened adds the losses of the policies after the last round at each temperature.
-func (l *Loop) sharpened(r *Result, key rows.Key, scales []*control.Scale, trajectories []control.Trajectory) error {
+func (l *Loop) sharpened(r *rows.Tables, key rows.Key, at []int32, scales []*control.Scale,
+	trajectories []control.Trajectory) error {
 	for i, t := range trajectories {
 		for _, temperature := range l.Temperatures {
 			loss, err := scales[i].Loss(control.AtTemperature(t.Policies[l.Rounds], temperature))
 			if err != nil {
 				return err
 			}
-			r.Tuned = append(r.Tuned, rows.Tuned{Key: key, Alpha: temperature, Beta: math.NaN(), Problem: int32(i),
+			r.Tuned = append(r.Tuned, rows.Tuned{Key: key, Alpha: temperature, Beta: math.NaN(), Problem: at[i],
 				Round: int32(l.Rounds), Loss: rows.Single(loss)})
 		}
 	}
@@ -187,7 +189,7 @@ type study struct {
 	Study    method.Study `json:"study"`
 }
 
-func (x study) compute(s *Store, key rows.Key, at []int32, _ *Result) (*Result, error) {
+func (x study) compute(s *Store, key rows.Key, at []int32, _ *rows.Tables) (*rows.Tables, error) {
 	var problems []mdp.Problem
 	var err error
 	if x.Problems != nil {
@@ -202,12 +204,12 @@ func (x study) compute(s *Store, key rows.Key, at []int32, _ *Result) (*Result, 
 	for i := range all.Measures {
 		all.Measures[i].Key = key
 	}
-	return &Result{Tables: all}, err
+	return &all, err
 }
 
 // checkPolicies tells of stored policies that are none, or whose exact loss is not that of their
 // round.
-func (l *Loop) checkPolicies(stored *Result, differs func(row int, what string)) error {
+func (l *Loop) checkPolicies(stored *rows.Tables, differs func(row int, what string)) error {
 	problems, err := l.Problems.pick(First(l.Problems.Problems))
 	if err != nil {
 		return err

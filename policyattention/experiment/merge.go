@@ -76,7 +76,7 @@ func (m *merge) gather(s *Store, tasks []Unit) error {
 		if !r.merged {
 			m.put++
 		}
-		m.add(r, found.Tables)
+		m.add(r, *found)
 		if folder := s.folder(u); u.Training != nil {
 			m.merged = append(m.merged, filepath.Join(folder, recordFile), filepath.Join(folder, lossesFile))
 		} else if held, missing := s.digests(u); missing == nil && !maps.Equal(held, r.Weights) {

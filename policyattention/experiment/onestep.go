@@ -64,7 +64,7 @@ type Rules struct {
 	FitBy    float64      `json:"fit_by"`
 }
 
-func (c Rules) compute(s *Store, key rows.Key, at []int32, _ *Result) (*Result, error) {
+func (c Rules) compute(s *Store, key rows.Key, at []int32, _ *rows.Tables) (*rows.Tables, error) {
 	actor, err := c.Actor.Actor(s.Models)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (c Rules) compute(s *Store, key rows.Key, at []int32, _ *Result) (*Result, 
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{}
+	r := &rows.Tables{}
 	for i, x := range contexts {
 		for _, rule := range pmd.Rules {
 			target, err := rule.Update(x.Pi, x.Q, x.Eta)
@@ -121,7 +121,7 @@ type OneBackup struct {
 	Critic method.Critic `json:"critic"`
 }
 
-func (c OneBackup) compute(s *Store, key rows.Key, at []int32, _ *Result) (*Result, error) {
+func (c OneBackup) compute(s *Store, key rows.Key, at []int32, _ *rows.Tables) (*rows.Tables, error) {
 	asked, err := c.Critic.Critic(s.Models, c.Problems.Root)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (c OneBackup) compute(s *Store, key rows.Key, at []int32, _ *Result) (*Resu
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{}
+	r := &rows.Tables{}
 	for i, x := range contexts {
 		exact, sum := x.MDP.EvaluationBackup(x.Pi, x.Q).RawMatrix().Data, 0.0
 		for j, v := range values[i].RawMatrix().Data {

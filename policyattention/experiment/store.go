@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,7 +46,6 @@ type Record struct {
 	// Weights are the SHA-256 of those that a unit used, by training run, or of the files that a training
 	// run left, some of which may be left out.
 	Weights  map[string]string `json:"weights,omitempty"`
-	Notes    json.RawMessage   `json:"equal,omitempty"` // what a study chose and counted
 	Produced Produced          `json:"produced"`
 	Cost     Cost              `json:"cost"`
 
@@ -168,21 +168,17 @@ func (s *Store) record(u Unit) (r Record, err error) {
 }
 
 // find returns what a task has left; the error wraps ErrMissing if it has not been run.
-func (s *Store) find(u Unit) (Record, *Result, error) {
+func (s *Store) find(u Unit) (Record, *rows.Tables, error) {
 	r, err := s.record(u)
 	if err != nil {
 		return r, nil, err
 	}
-	found := &Result{Notes: r.Notes}
 	if !r.merged {
-		found.Tables, err = rows.ReadBlock(s.folder(u), string(u.Block))
-		return r, found, err
+		found, err := rows.ReadBlock(s.folder(u), string(u.Block))
+		return r, &found, err
 	}
 	runs, err := s.block(u.Block)
-	if of := runs[u.Of]; of != nil {
-		found.Tables = *of
-	}
-	return r, found, err
+	return r, cmp.Or(runs[u.Of], &rows.Tables{}), err
 }
 
 // block reads the merged rows of a block, by run.
@@ -224,7 +220,7 @@ func (s *Store) make(ctx context.Context, u Unit) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	r, result := u.record(), (*Result)(nil)
+	r, result := u.record(), (*rows.Tables)(nil)
 	if u.Training != nil {
 		result, err = s.trained(ctx, u, dir, &r)
 	} else {
@@ -244,7 +240,7 @@ func (s *Store) make(ctx context.Context, u Unit) error {
 
 // Evaluate returns the result of a unit, computing it where it is missing, and
 // the training runs it needs likewise.
-func (s *Store) Evaluate(ctx context.Context, u Unit) (*Result, error) {
+func (s *Store) Evaluate(ctx context.Context, u Unit) (*rows.Tables, error) {
 	if _, r, err := s.find(u); !errors.Is(err, ErrMissing) {
 		return r, err
 	}
@@ -265,7 +261,7 @@ func (s *Store) Evaluate(ctx context.Context, u Unit) (*Result, error) {
 }
 
 // evaluated computes a unit and completes its record.
-func (s *Store) evaluated(ctx context.Context, u Unit, r *Record) (*Result, error) {
+func (s *Store) evaluated(ctx context.Context, u Unit, r *Record) (*rows.Tables, error) {
 	meter := StartMeter()
 	result, err := u.Compute(ctx, s, First(u.Problems), nil)
 	if err != nil {
@@ -274,7 +270,7 @@ func (s *Store) evaluated(ctx context.Context, u Unit, r *Record) (*Result, erro
 	if r.Weights, err = s.digests(u); err != nil {
 		return nil, err
 	}
-	r.Notes, r.Cost = result.Notes, meter.Cost()
+	r.Cost = meter.Cost()
 	r.Produced, err = s.machine(method.Networks(u.Weights))
 	return result, err
 }

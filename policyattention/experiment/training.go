@@ -44,7 +44,7 @@ func (s *Store) Train(ctx context.Context, c method.Training) error {
 }
 
 // trained makes a training run, writes its weights to the folder dir and completes its record.
-func (s *Store) trained(ctx context.Context, u Unit, dir string, r *Record) (*Result, error) {
+func (s *Store) trained(ctx context.Context, u Unit, dir string, r *Record) (*rows.Tables, error) {
 	c := u.Training
 	made, err := s.train(ctx, c, s.work(s.folder(u)))
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Store) trained(ctx context.Context, u Unit, dir string, r *Record) (*Re
 			return nil, err
 		}
 	}
-	return &Result{Tables: rows.Tables{Losses: lossRows(c, made.Losses)}}, nil
+	return &rows.Tables{Losses: lossRows(c, made.Losses)}, nil
 }
 
 // train makes a run in the folder work.

@@ -10,7 +10,6 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 
 	"icrl/policyattention/method"
 	"icrl/policyattention/rows"
@@ -37,13 +36,7 @@ type Unit struct {
 	Tolerance float64
 	// Compute returns the rows on some problems, the first ones unless the unit is Chosen. Where the unit is verified,
 	// stored is what it has left on these, so that recorded choices are made again.
-	Compute func(ctx context.Context, s *Store, problems []int32, stored *Result) (*Result, error)
-}
-
-// Result is what a unit leaves: rows, and what a study chose or counted on the way.
-type Result struct {
-	rows.Tables
-	Notes json.RawMessage
+	Compute func(ctx context.Context, s *Store, problems []int32, stored *rows.Tables) (*rows.Tables, error)
 }
 
 // First lists the first n problems.

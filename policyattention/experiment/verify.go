@@ -195,7 +195,7 @@ func (s *Store) verifyTask(ctx context.Context, v *Verification, u Unit, whole b
 		return nil
 	}
 	want := u.record()
-	want.Weights, want.Notes, want.Produced, want.Cost, want.merged = r.Weights, r.Notes, r.Produced, r.Cost, r.merged
+	want.Weights, want.Produced, want.Cost, want.merged = r.Weights, r.Produced, r.Cost, r.merged
 	if !reflect.DeepEqual(r, want) {
 		v.add(u.Path(), 0, "its record is not of its configuration")
 	}
@@ -229,7 +229,9 @@ func (s *Store) verifyTraining(v *Verification, u Unit, r Record, losses []rows.
 	}
 }
 
-func (s *Store) verifyUnit(ctx context.Context, v *Verification, u Unit, r Record, stored *Result, whole bool) error {
+func (s *Store) verifyUnit(
+	ctx context.Context, v *Verification, u Unit, r Record, stored *rows.Tables, whole bool,
+) error {
 	weights, err := s.digests(u)
 	if err != nil {
 		v.add(u.Path(), 0, "the weights it was made from: %v", err)
@@ -274,7 +276,7 @@ func (v *Verification) chosen(u Unit, n int) (some []int32) {
 
 // again computes a unit's rows again and compares.
 func (s *Store) again(
-	ctx context.Context, v *Verification, u Unit, stored *Result, whole bool, differs func(int, string),
+	ctx context.Context, v *Verification, u Unit, stored *rows.Tables, whole bool, differs func(int, string),
 ) error {
 	for _, w := range u.Weights {
 		if !s.holds(w) {
@@ -289,16 +291,16 @@ func (s *Store) again(
 	if n := stored.Len(); u.Rows > 0 && n != u.Rows {
 		differs(0, fmt.Sprintf("it has %d rows, want %d", n, u.Rows))
 	}
+	if u.Rows == 0 && u.Sample > 0 && u.Problems > 0 && (stored.Len() == 0 || !stored.Whole(u.Problems)) {
+		differs(0, fmt.Sprintf("it has not as many rows on each of %d problems", u.Problems))
+		return nil
+	}
 	if v.left {
 		return nil
 	}
 	if sample > 0 && u.Problems > 0 {
-		if u.Rows == 0 && !stored.Whole(u.Problems) {
-			differs(0, fmt.Sprintf("it has not as many rows on each of %d problems", u.Problems))
-			return nil
-		}
 		problems = v.chosen(u, sample)
-		some.Tables = stored.On(func(problem int32) bool { return slices.Contains(problems, problem) })
+		some = stored.On(func(problem int32) bool { return slices.Contains(problems, problem) })
 	}
 	again, err := u.Compute(ctx, s, problems, &some)
 	if err != nil {
@@ -307,7 +309,7 @@ func (s *Store) again(
 		return err
 	}
 	v.Again += again.Len()
-	some.Compare(again.Tables, u.Tolerance, differs)
+	some.Compare(*again, u.Tolerance, differs)
 	if n := again.Len(); sample == 0 && n != some.Len() {
 		differs(0, fmt.Sprintf("it has %d rows, computed again %d", some.Len(), n))
 	}

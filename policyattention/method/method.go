@@ -124,7 +124,7 @@ type Critic interface {
 	Critic(m *Models, root uint64) (control.Critic, error)
 }
 
-// Learner is a Deployment whose source learns with step sizes, which are tuned by it.
+// Learner is a Deployment that imitates a source with these step sizes, which block tuning scores.
 type Learner interface {
 	Deployment
 	StepSizes() baseline.StepSizes

@@ -98,7 +98,7 @@ func (r anySet) unit(c anymdp.Config) experiment.Unit {
 		Problems: r.Problems, Rows: len(r.horizons()) * (r.Problems + r.Network + r.Mixed),
 		Sample: 1, Chosen: true, Tolerance: anyTolerance,
 		Compute: func(ctx context.Context, s *experiment.Store, places []int32,
-			_ *experiment.Result) (*experiment.Result, error) {
+			_ *rows.Tables) (*rows.Tables, error) {
 			horizons := r.horizons()
 			if len(places) < r.Problems { // verification; 40 rounds with many pairs would take a sixth of its time
 				horizons = horizons[:2]
@@ -117,7 +117,7 @@ func (r anySet) unit(c anymdp.Config) experiment.Unit {
 			for i := range any {
 				any[i].Recipe = recipe
 			}
-			return &experiment.Result{Tables: rows.Tables{Any: any}}, nil
+			return &rows.Tables{Any: any}, nil
 		},
 	}
 }

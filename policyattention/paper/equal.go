@@ -3,10 +3,8 @@ package paper
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"icrl/policyattention/baseline"
@@ -35,7 +33,7 @@ type equalRun struct {
 	// Tuning is how they were chosen on calibration problems, absent where nothing was searched: from
 	// a grid of an eighth of each start, the start, and eight times it, on to the best of the
 	// neighbours by factors of two until none is better. Those of the actor for any MDP were chosen with
-	// the weights of an earlier recipe, and kept.
+	// the weights of an earlier recipe, and kept. It is for the record.
 	Tuning *tuning `json:"tuning"`
 	// Elsewhere says that its first rounds are those of another run: verification seldom makes it again, since it is
 	// long, and then with one stream of samples.
@@ -55,14 +53,6 @@ type tuning struct {
 	Evaluations int     `json:"evaluations"` // settings that were tried
 }
 
-// Notes are what a run's numbers were.
-type Notes struct {
-	method.Condition
-	Untuned bool      `json:"untuned,omitempty"`
-	Values  []float64 `json:"values,omitempty"`
-	Tuning  *tuning   `json:"tuning,omitempty"`
-}
-
 // roots of random streams, which no other block uses; run j has the stream of samples Samples + j.
 type roots struct {
 	Evaluation  uint64 `json:"evaluation"`
@@ -76,10 +66,15 @@ var equalRoots = map[int]roots{
 	16: {Evaluation: 39400, Calibration: 89400, Samples: 26_160, Choosing: 26_169},
 }
 
-const equalRounds, equalProblems = 40, 64
+const equalRounds, equalProblems = 40, 512
 
-// equalHorizons are the rounds whose losses are kept.
-var equalHorizons = []int{1, 2, 3, 5, 10, 20, 40}
+// horizons are the rounds whose losses are kept, 1 and 5 where a figure shows them.
+func (r equalRun) horizons() []int {
+	if r.Information == method.ByGenerative {
+		return baseline.Horizons
+	}
+	return []int{1, 5, 20, 40}
+}
 
 // Equal is the study as one of a preset, whose networks it uses.
 func Equal(s *experiment.Store) (units []experiment.Unit, err error) {
@@ -97,9 +92,9 @@ func Equal(s *experiment.Store) (units []experiment.Unit, err error) {
 	return append(units, sharper...), err
 }
 
-// Losses are stored to five digits; those of networks in float32 have gone through 40 rounds of
+// Losses are stored to four digits; those of networks in float32 have gone through 40 rounds of
 // rounding.
-const rounding, learnedRounding = 1e-5, 2e-3
+const significant, rounding, learnedRounding = 4, 1e-4, 2e-3
 
 func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 	name := fmt.Sprintf("S%d/%s", r.States, r.Information)
@@ -118,9 +113,10 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 			informedMethod
 			Rounds, Problems, Calibrating, Runs int
 			Horizons                            []int
+			Values                              []float64
 			Roots                               roots
 			Actor                               string `json:",omitempty"`
-		}{r.informedMethod, equalRounds, equalProblems, 24, r.runs(), equalHorizons, equalRoots[r.States],
+		}{r.informedMethod, equalRounds, equalProblems, 24, r.runs(), r.horizons(), r.Values, equalRoots[r.States],
 			trainedAs(r.Method)},
 		Compute: r.compute,
 	}
@@ -156,22 +152,13 @@ func (r equalRun) runs() int {
 }
 
 // compute makes the runs; see [experiment.Unit].
-func (r equalRun) compute(_ context.Context, s *experiment.Store, places []int32, stored *experiment.Result) (
-	*experiment.Result, error) {
-	notes, was := Notes{r.Condition, r.Untuned, r.Values, r.Tuning}, Notes{}
-	if stored != nil {
-		if err := json.Unmarshal(stored.Notes, &was); err != nil {
-			return nil, err
-		}
-		if !reflect.DeepEqual(was, notes) {
-			return nil, fmt.Errorf("it was made with %+v, want %+v", was, notes)
-		}
-	}
+func (r equalRun) compute(_ context.Context, s *experiment.Store, places []int32, _ *rows.Tables) (
+	*rows.Tables, error) {
 	problems, err := mdp.Random.Pick(equalRoots[r.States].Evaluation, r.States, mdp.Actions, places)
 	if err != nil {
 		return nil, err
 	}
-	out := &experiment.Result{}
+	out := &rows.Tables{}
 	for j := range r.runs() {
 		if r.Elsewhere && len(places) < equalProblems && j != int(places[0])%r.runs() {
 			continue
@@ -185,16 +172,15 @@ func (r equalRun) compute(_ context.Context, s *experiment.Store, places []int32
 			return nil, err
 		}
 		for i := range losses {
-			for h, horizon := range equalHorizons {
+			for h, horizon := range r.horizons() {
 				row := r.row()
 				row.Run, row.Problem, row.Round = int32(j), places[i], int32(horizon)
-				row.Loss = digits(losses[i][h], 5)
+				row.Loss = digits(losses[i][h], significant)
 				out.Equal = append(out.Equal, row)
 			}
 		}
 	}
-	out.Notes, err = json.Marshal(notes)
-	return out, err
+	return out, nil
 }
 
 // controller makes the method's controller for run j, with its own or other samples.
@@ -228,7 +214,7 @@ func (r equalRun) losses(controller control.Controller, problems []mdp.Problem) 
 		m := *p.MDP
 		m.Drawn, counted[i].MDP = &drawn[i], &m
 	}
-	all, err = scored(controller, counted, equalHorizons...)
+	all, err = scored(controller, counted, r.horizons()...)
 	for i := range all {
 		if want := equalRounds * r.N; drawn[i] != want {
 			return nil, fmt.Errorf("it drew %d transitions in the condition %s, want %d", drawn[i], r.Condition, want)

@@ -25,7 +25,7 @@ type family struct {
 var families = []family{{"deep-sea", deepSea}, {"chain", chain}, {"garnet", garnet(32)}, {"garnet-64", garnet(64)},
 	{"maze", maze}, {"anymdp", anyMDP}}
 
-const farDiscount, familyRoot, familyProblems = .99, 61_900, 32
+const farDiscount, familyRoot, familyProblems = .99, 61_900, 256
 
 // familyBackups are the backups after which policies are scored.
 var familyBackups = []int{10, 20, 50, 100, 200}
@@ -166,8 +166,8 @@ func Families(*experiment.Store) (units []experiment.Unit, err error) {
 					Actor                   string `json:",omitempty"`
 				}{f.name, m.name, familyRoot, familyProblems, m.backups, familyBackups, farDiscount,
 					trainedAs(m.name)},
-				Compute: func(_ context.Context, s *experiment.Store, places []int32, _ *experiment.Result) (
-					*experiment.Result, error) {
+				Compute: func(_ context.Context, s *experiment.Store, places []int32, _ *rows.Tables) (
+					*rows.Tables, error) {
 					return f.compute(s, m.name, m.backups, key, places)
 				},
 			})
@@ -178,8 +178,8 @@ func Families(*experiment.Store) (units []experiment.Unit, err error) {
 
 // compute runs a planner on problems.
 func (f family) compute(s *experiment.Store, name string, backups int, key rows.Key, places []int32) (
-	*experiment.Result, error) {
-	out := &experiment.Result{}
+	*rows.Tables, error) {
+	out := &rows.Tables{}
 	for _, i := range places {
 		rng := seed.New(familyRoot, "family", f.name, int(i))
 		p, r := f.draw(rng)

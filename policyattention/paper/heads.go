@@ -30,8 +30,8 @@ func (p probe) Weights() []method.Weights { return p.Actor.Weights() }
 // OwnProblems implements method.Study: contexts are drawn as in training.
 func (probe) OwnProblems() bool { return true }
 
-// loops are, of each of some actors of one size, the mean loss of the loop over exact PMD's on n problems, and the share
-// of problems where it is more than .05 behind.
+// loops are, of each of some actors of one size, the mean loss of the loop over exact PMD's on n problems, and the
+// share of problems where it is more than .05 behind.
 func (p probe) loops(n, rounds int, eta float64, models ...*train.Model) (ratios, locked []float64, err error) {
 	problems, err := mdp.Random.Draw(p.Root, models[0].Config.States(), models[0].Config.Actions, n)
 	if err != nil {

@@ -43,8 +43,8 @@ func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experim
 		Actor                              string `json:",omitempty"`
 	}{r.informedMethod, j, sharpRounds, equalProblems, sharpCalibrating, root, r.Values, experiment.Temperatures,
 		trainedAs(r.Method)}
-	u.Compute = func(_ context.Context, s *experiment.Store, places []int32, stored *experiment.Result) (
-		*experiment.Result, error) {
+	u.Compute = func(_ context.Context, s *experiment.Store, places []int32, stored *rows.Tables) (
+		*rows.Tables, error) {
 		on := func(problems, samples uint64, places []int32) (x returned, err error) {
 			controller, err := r.controller(s, j, samples)
 			if err != nil {
@@ -86,12 +86,12 @@ func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experim
 			return nil, err
 		}
 		greedy, err := returned.losses(0)
-		out := &experiment.Result{}
+		out := &rows.Tables{}
 		for i := range greedy {
 			row := rows.Tuned{Key: u.Key, Start: "chosen", Alpha: temperature, Beta: math.NaN(), Problem: places[i],
-				Round: sharpRounds, Loss: digits(chosen[i][0], 5)}
+				Round: sharpRounds, Loss: digits(chosen[i][0], significant)}
 			out.Tuned = append(out.Tuned, row)
-			row.Start, row.Alpha, row.Loss = "greedy", 0, digits(greedy[i][0], 5)
+			row.Start, row.Alpha, row.Loss = "greedy", 0, digits(greedy[i][0], significant)
 			out.Tuned = append(out.Tuned, row)
 		}
 		return out, err

@@ -9,6 +9,7 @@ import (
 
 	"icrl/internal/testkit"
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/rows"
 )
 
 // few are units of the studies that are computed in no time. Where they are wrong, they fail on the last fourth of
@@ -29,8 +30,8 @@ func few(s *experiment.Store, wrong bool) (units []experiment.Unit, err error) {
 	for i := range units {
 		u, compute := &units[i], units[i].Compute
 		u.OneIn = 0
-		u.Compute = func(ctx context.Context, s *experiment.Store, places []int32, stored *experiment.Result) (
-			*experiment.Result, error) {
+		u.Compute = func(ctx context.Context, s *experiment.Store, places []int32, stored *rows.Tables) (
+			*rows.Tables, error) {
 			if last := slices.Max(places); wrong && int(last) >= u.Problems*3/4 {
 				return nil, errors.New("another result")
 			}

@@ -1,18 +1,14 @@
 package results
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 
-	"gonum.org/v1/gonum/mat"
-
-	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/report"
-	"icrl/policyattention/rows"
 	"icrl/policyattention/stats"
 )
 
@@ -148,7 +144,7 @@ func even(states string) (own, state, action float64) {
 	return own, state, action
 }
 
-// sharpness is the mean loss of the benchmark's policies at T = 20 as they were returned, at the
+// sharpness is the mean loss of policies of the benchmark's loops, run again, at T = 20 as they were returned, at the
 // temperature with the least mean loss on calibration problems, and greedy.
 func (s *Store) sharpness() (t Table) {
 	t.Columns = []string{"method", "recipe", "S", "returned", "/ PA", "temperature", "at it", "at it / PA", "greedy",
@@ -163,25 +159,21 @@ func (s *Store) sharpness() (t Table) {
 			best[last] = l
 		}
 	}
+	t.err = tried.err
 	chosen := map[string]float64{}
 	for _, l := range best {
 		chosen[l.group.policies()] = l.group.number("alpha")
 	}
-	losses, err := s.treatedLosses(chosen)
-	if t.err = errors.Join(tried.err, err); t.err != nil {
-		return t
-	}
 	for _, l := range best {
-		ours := losses["policyattention plain "+l.group.key[S]]
+		own, ours := chosen[l.group.policies()], chosen["policyattention plain "+l.group.key[S]]
 		row := []any{l.entries[1], l.entries[2], l.entries[0]}
-		for k, x := range losses[l.group.policies()] {
-			mean, err := stats.RatioOverProblems(x, [][]float64{slices.Repeat([]float64{1}, len(x[0]))})
-			ratio, e := stats.RatioOverProblems(x, ours[k])
-			t.err = errors.Join(t.err, err, e)
+		for k, temperatures := range [][2]float64{{1, 1}, {own, ours}, {0, 0}} {
+			x, ratio, err := s.sharpened(l.group.key[Method], l.group.key[Recipe], l.group.key[S], temperatures)
+			t.err = errors.Join(t.err, err)
 			if k == 1 {
-				row = append(row, l.group.number("alpha"))
+				row = append(row, own)
 			}
-			row = append(row, said(Cell{Estimate: mean}), said(Cell{Estimate: ratio}))
+			row = append(row, x, ratio)
 		}
 		t.Add(row...)
 	}
@@ -191,46 +183,17 @@ func (s *Store) sharpness() (t Table) {
 // policies names those of a method, recipe and S.
 func (g group) policies() string { return g.key[Method] + " " + g.key[Recipe] + " " + g.key[S] }
 
-// treatedLosses are those of policies of the benchmark at T = 20 as returned, at chosen temperatures, and
-// greedy [3][runs][problems], by method, recipe and S.
-func (s *Store) treatedLosses(chosen map[string]float64) (map[string][3][][]float64, error) {
-	policies, err := rows.Read[rows.Policy](filepath.Join(s.Folder, "policies", "benchmark.parquet"))
-	problems, noProblems := rows.Read[rows.Problem](filepath.Join(s.Folder, "problems.parquet"))
-	if err := errors.Join(err, noProblems); err != nil {
-		return nil, err
+// sharpened is the mean loss of a method's policies in the benchmark at T = 20, and its ratio to that of
+// PolicyAttention's, at temperatures of the two.
+func (s *Store) sharpened(method, recipe, states string, temperatures [2]float64) (mean, ratio string, err error) {
+	at := s.Block("sharpened").At(20).Where(S.Is(states))
+	theirs, err := at.Where(Method.Is(method), Recipe.Is(recipe), Column("alpha").Is(temperatures[0])).one()
+	ours, missing := at.Where(Method.Is("policyattention"), Column("alpha").Is(temperatures[1])).one()
+	if err := cmp.Or(err, missing); err != nil {
+		return "", "", err
 	}
-	scales := map[int32][]*control.Scale{}
-	for i, p := range problems {
-		if p.Family == string(mdp.Random) && (i == 0 || p.Root != problems[i-1].Root) {
-			drawn, err := mdp.Random.Draw(uint64(p.Root), int(p.S), int(p.A), 64)
-			if err != nil {
-				return nil, err
-			}
-			if scales[p.S], err = control.NewScales(drawn); err != nil {
-				return nil, err
-			}
-		}
-	}
-	losses := map[string][3][][]float64{}
-	for _, p := range policies {
-		key := fmt.Sprintf("%s %s %d", p.Method, p.Recipe, p.S)
-		temperature, ok := chosen[key]
-		if !ok || p.Round != 20 {
-			continue
-		}
-		pi, all := mat.NewDense(int(p.S), len(p.Policy)/int(p.S), p.Policy), losses[key]
-		for k, temperature := range [3]float64{1, temperature, 0} {
-			loss, err := scales[p.S][p.Problem].Loss(control.AtTemperature(pi, temperature))
-			if err != nil {
-				return nil, err
-			}
-			if p.Problem == 0 { // a run begins
-				all[k] = append(all[k], nil)
-			}
-			run := len(all[k]) - 1
-			all[k][run] = append(all[k][run], loss)
-		}
-		losses[key] = all
-	}
-	return losses, nil
+	ones := [][]float64{slices.Repeat([]float64{1}, len(ours.sample[0]))}
+	x, err := stats.RatioOverProblems(theirs.sample, ones)
+	r, failed := stats.RatioOverProblems(theirs.sample, ours.sample)
+	return x.Text(report.Number), r.Text(report.Number), cmp.Or(err, failed)
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"icrl/policyattention/stats"
 )
 
 // Tables of documents, which have room for less.
@@ -44,25 +42,16 @@ func (s *Store) reproduced() (t Table) {
 // greedyLeads is how the ratios to PolicyAttention's mean loss change when all policies are made greedy.
 func (s *Store) greedyLeads() (t Table) {
 	t.Columns = []string{"method", "recipe", "S = 8: as returned", "greedy", "S = 16: as returned", "greedy"}
-	others := s.Block("benchmark").At(20).Where(S.Is(8), Method.Is("liang-lai", "algorithm-distillation",
-		"actor-critic", "s5rl"), Recipe.Is("paper-features", "paper", "paper-uniform", "tuned", "full",
-		"cpu-tuned", "source", "cpu")).By(Method, Recipe)
-	temperatures := map[string]float64{}
-	for _, states := range []string{" 8", " 16"} {
-		temperatures["policyattention plain"+states] = 0
-		for _, l := range others.lines {
-			temperatures[l.group.key[Method]+" "+l.group.key[Recipe]+states] = 0
-		}
-	}
-	losses, err := s.treatedLosses(temperatures)
-	t.err = cmp.Or(others.err, err)
+	others := s.Block("sharpened").At(20).Where(S.Is(8), Column("alpha").Is(0),
+		Method.Not("policyattention", "pmd-target")).By(Method, Recipe)
+	t.err = others.err
 	for _, l := range others.lines {
 		row := []any{l.entries[0], l.entries[1]}
-		for _, states := range []string{" 8", " 16"} {
-			theirs := losses[l.group.key[Method]+" "+l.group.key[Recipe]+states]
-			for _, k := range []int{0, 2} { // as returned, greedy
-				ratio, err := stats.RatioOverProblems(theirs[k], losses["policyattention plain"+states][k])
-				t.err, row = cmp.Or(t.err, err), append(row, said(Cell{Estimate: ratio}))
+		for _, states := range []string{"8", "16"} {
+			for _, temperature := range []float64{1, 0} { // as returned, greedy
+				_, ratio, err := s.sharpened(l.group.key[Method], l.group.key[Recipe], states,
+					[2]float64{temperature, temperature})
+				t.err, row = cmp.Or(t.err, err), append(row, ratio)
 			}
 		}
 		t.Add(row...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/renameio/v2"
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
 // Write stores rows as one Parquet file, which appears complete or not at all. Its bytes depend on
@@ -41,7 +42,8 @@ func schema(row reflect.Type) *parquet.Schema { return parquet.SchemaOf(reflect.
 
 func encode(to io.Writer, rows reflect.Value) error {
 	w := parquet.NewWriter(to, schema(rows.Type().Elem()),
-		parquet.CreatedBy("PolicyAttention", "1", ""), parquet.MaxRowsPerRowGroup(rowGroup))
+		parquet.CreatedBy("PolicyAttention", "1", ""), parquet.MaxRowsPerRowGroup(rowGroup),
+		parquet.Compression(&zstd.Codec{Level: zstd.SpeedBestCompression}))
 	fields := leaves(rows.Type().Elem())
 	batch := make([]parquet.Row, 0, 1024)
 	for i := range rows.Len() {

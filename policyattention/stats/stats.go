@@ -184,13 +184,17 @@ func (b Bootstrap) Contrast(weights []float64, samples ...[][]float64) (Estimate
 	if len(weights) != len(samples) {
 		return Estimate{}, fmt.Errorf("stats: %d weights for %d samples, want as many", len(weights), len(samples))
 	}
-	return b.estimate("contrast", ranking.mean, func(means []float64) float64 {
-		sum := 0.0
-		for i, m := range means {
-			sum += weights[i] * m
+	if err := check(samples...); err != nil {
+		return Estimate{}, err
+	}
+	sum := make([][]float64, len(samples[0])) // its mean is the contrast
+	for j := range sum {
+		sum[j] = make([]float64, len(samples[0][j]))
+		for i, sample := range samples {
+			floats.AddScaled(sum[j], weights[i], sample[j])
 		}
-		return sum
-	}, Mean, samples...)
+	}
+	return b.estimate("contrast", ranking.mean, only, Mean, sum)
 }
 
 // only is the summary of an estimator of one sample.

@@ -39,7 +39,7 @@ type Result struct {
 	Stretches      []backend.Stretch // of its steps, in order
 }
 
-// Run trains in the folder dir and returns where the weights are. Progress,
+// Run trains in the folder dir and returns where the weights are; a job that is made alone is its own run. Progress,
 // which may be nil, is called about twice a second.
 //
 // The run is a function of the job and the backend: interrupted at any moment,

@@ -161,7 +161,7 @@ func (c Config) Seconds() float64 {
 // Job implements method.Training.
 func (c Config) Job() (train.Job, error) {
 	if err := c.Validate(); err != nil {
-		return train.Job{}, err
+		return train.Job{Config: c, Steps: c.Steps}, err
 	}
 	r := &rollouts{Config: c}
 	return train.Job{
