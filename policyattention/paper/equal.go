@@ -70,7 +70,7 @@ const equalRounds, equalProblems = 40, 512
 
 // horizons are the rounds whose losses are kept, 1 and 5 where a figure shows them.
 func (r equalRun) horizons() []int {
-	if r.Information == method.ByGenerative {
+	if r.Information == method.ByGenerative || r.N > 20 {
 		return baseline.Horizons
 	}
 	return []int{1, 5, 20, 40}
