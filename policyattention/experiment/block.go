@@ -94,7 +94,7 @@ var blocks = map[Block]block{
 	"calibration": {Kind: oneStepAt, Problems: ownCheck}, // one-step inputs of each run's calibration root
 	"backups":     {Kind: oneBackup, Problems: heldOut},  // one-step backups of critics that see samples
 	"heads":       {Problems: heldOut, OneIn: 9},         // what attention does in trained networks
-	"sizes":       {Problems: heldOut, OneIn: 19},        // those of headline at sizes that they were not trained on
+	"sizes":       {Problems: heldOut, OneIn: 40},        // those of headline at sizes that they were not trained on
 }
 
 // Cell names one evaluation of a preset.
@@ -254,8 +254,11 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 	}
 	if method.Networks(u.Weights) {
 		n := sampled
-		if _, asked := deployment.(method.Learner); b.Brief && !asked { // for every action by itself, which takes long
+		if b.Brief {
 			n = ofThousands
+		}
+		if _, walks := deployment.(method.Learner); b.Brief && walks { // it is asked for every action
+			n = sampled / 2
 		}
 		u.Tolerance, u.Sample = cmp.Or(m.Tolerance, network), min(n, u.Sample)
 		// A last policy is 400 dependent rounds away. Where mass is just moving from one action to another an error
@@ -310,4 +313,4 @@ const (
 // sampled is on how many problems the runs of networks are computed again, ofThousands where there are thousands,
 // and ofLearners those of methods without, all but tunings on problems that a new seed chooses each time: who replaces
 // half of a network's problems is found in 15 of 16 verifications.
-const sampled, ofThousands, ofLearners, inputs = 4, 10, 16, 18
+const sampled, ofThousands, ofLearners, inputs = 4, 8, 16, 18
