@@ -256,9 +256,9 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 		n := sampled
 		if b.Brief {
 			n = ofThousands
-		}
-		if _, walks := deployment.(method.Learner); b.Brief && walks { // it is asked for every action
-			n = sampled / 2
+			if _, walks := deployment.(method.Learner); walks { // it is asked for every action
+				n = sampled / 2
+			}
 		}
 		u.Tolerance, u.Sample = cmp.Or(m.Tolerance, network), min(n, u.Sample)
 		// A last policy is 400 dependent rounds away. Where mass is just moving from one action to another an error

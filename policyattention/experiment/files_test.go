@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"icrl/internal/testkit"
-
 	"icrl/policyattention/rows"
 )
 

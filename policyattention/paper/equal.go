@@ -28,13 +28,12 @@ var equalRuns = experiment.Embedded[[]equalRun](equalJSON)
 // equalRun is a method in a condition at a size.
 type equalRun struct {
 	informedMethod
-	Learned bool      `json:"learned"`
-	Values  []float64 `json:"values"` // of the method's free numbers
-	// Tuning is how they were chosen on calibration problems, absent where nothing was searched: from
-	// a grid of an eighth of each start, the start, and eight times it, on to the best of the
-	// neighbours by factors of two until none is better. Those of the actor for any MDP were chosen with
-	// the weights of an earlier recipe, and kept. It is for the record.
-	Tuning *tuning `json:"tuning"`
+	Learned bool `json:"learned"`
+	// Values are those of the method's free numbers. Where equal.json has "tuning", for the record, they were chosen on
+	// calibration problems by the mean loss over T = 20 and 40, from a grid of an eighth of each start, the start, and
+	// eight times it, on to the best of the neighbours by factors of two until none is better. Those of the actor for
+	// any MDP were chosen with the weights of an earlier recipe, and kept.
+	Values []float64 `json:"values"`
 	// Elsewhere says that its first rounds are those of another run: verification seldom makes it again, since it is
 	// long, and then with one stream of samples.
 	Elsewhere bool `json:"elsewhere"`
@@ -46,11 +45,6 @@ type informedMethod struct {
 	Method string `json:"method"`
 	// Untuned says that the values are the published ones.
 	Untuned bool `json:"untuned,omitempty"`
-}
-
-type tuning struct {
-	Score       float64 `json:"score"`       // mean loss on calibration problems over T = 20 and 40
-	Evaluations int     `json:"evaluations"` // settings that were tried
 }
 
 // roots of random streams, which no other block uses; run j has the stream of samples Samples + j.
