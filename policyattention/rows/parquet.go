@@ -38,11 +38,14 @@ func write(path string, rows reflect.Value) error {
 // rowGroup is how many rows share a group, which bounds what a reader holds at once.
 const rowGroup = 1 << 18
 
+// page is the most bytes of a page: numbers of a column that repeat are found within one.
+const page = 8 << 20
+
 func schema(row reflect.Type) *parquet.Schema { return parquet.SchemaOf(reflect.Zero(row).Interface()) }
 
 func encode(to io.Writer, rows reflect.Value) error {
 	w := parquet.NewWriter(to, schema(rows.Type().Elem()),
-		parquet.CreatedBy("PolicyAttention", "1", ""), parquet.MaxRowsPerRowGroup(rowGroup),
+		parquet.CreatedBy("PolicyAttention", "1", ""), parquet.MaxRowsPerRowGroup(rowGroup), parquet.PageBufferSize(page),
 		parquet.Compression(&zstd.Codec{Level: zstd.SpeedBestCompression}))
 	fields := leaves(rows.Type().Elem())
 	batch := make([]parquet.Row, 0, 1024)
