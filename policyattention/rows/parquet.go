@@ -45,7 +45,8 @@ func schema(row reflect.Type) *parquet.Schema { return parquet.SchemaOf(reflect.
 
 func encode(to io.Writer, rows reflect.Value) error {
 	w := parquet.NewWriter(to, schema(rows.Type().Elem()),
-		parquet.CreatedBy("PolicyAttention", "1", ""), parquet.MaxRowsPerRowGroup(rowGroup), parquet.PageBufferSize(page),
+		parquet.CreatedBy("PolicyAttention", "1", ""),
+		parquet.MaxRowsPerRowGroup(rowGroup), parquet.PageBufferSize(page),
 		parquet.Compression(&zstd.Codec{Level: zstd.SpeedBestCompression}))
 	fields := leaves(rows.Type().Elem())
 	batch := make([]parquet.Row, 0, 1024)
