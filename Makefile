@@ -52,7 +52,7 @@ setup-go:
 
 # Packages start in the order given: those that take longest first, so that none is left alone.
 LONGEST := $(addprefix icrl/,policyattention/results policyattention/train \
-	policyattention/decoder policyattention/experiment policyattention/transformer/fused policyattention/paper)
+	policyattention/decoder policyattention/experiment policyattention/paper)
 test-go: setup-go
 	nice -n 10 go test -vet=off -timeout 30m -p 2 $$({ printf '%s\n' $(LONGEST); go list ./... | grep -v '/site$$'; } | awk '!seen[$$0]++')
 

@@ -14,15 +14,14 @@ STORED, DOCUMENT = ROOT / "artifacts/bench/bench.json", ROOT / "docs/speed.md"
 
 # By program, as in "JAX, scan": its framework, then the variant.
 PROGRAMS = {
-    "GoMLX": "$bench serve $work $steps",
-    "GoMLX in pure Go": "$bench serve $work $steps --backend=go",
+    "PolicyAttention": "$bench serve $work $steps",
     "JAX": "$python $peers/jax_peer.py $problem",
     "JAX, scan": "$python $peers/jax_peer.py $problem $scan",
     "JAX, vmap": "$python $peers/jax_peer.py $problem $scan $runs",
     "PyTorch": "$python $peers/torch_peer.py $problem $threads",
     "PyTorch, compiled": "$python $peers/torch_peer.py $problem $threads compile",
 }
-FRAMEWORKS = ["GoMLX", "GoMLX in pure Go", "JAX", "PyTorch"]
+FRAMEWORKS = ["PolicyAttention", "JAX", "PyTorch"]
 MODULES = {"JAX": "jax", "PyTorch": "torch"}
 
 
@@ -74,7 +73,7 @@ class Contender:
     def __init__(self, work, name, command, processes, threads):
         self.result = {"row": work, "program": name, "setting": f"{processes} × {threads}", "steps_s": 0,
                        "steps_s_mid": 0, "steps_cpu_s": 0, "largest_relative_difference": 0}
-        # XLA sizes its pools of threads by the affinity mask, ours rests the surplus.
+        # XLA sizes its pools of threads by the affinity mask.
         self.workers = [Worker(["taskset", "-c", f"{n * threads}-{(n + 1) * threads - 1}", *command], threads)
                         for n in range(processes)]
         self.turn, self.speeds = 2, []
@@ -124,7 +123,7 @@ def race(work, commands, processes, threads, turns, seconds):
 
 def table(stored):
     """The race as the document shows it: the best variant of each framework."""
-    rows = [["work", "processes × threads", *FRAMEWORKS, "GoMLX over the better peer", "pure Go over the better peer"]]
+    rows = [["work", "processes × threads", *FRAMEWORKS, "over the better peer"]]
     races = dict.fromkeys((r["row"], r["setting"]) for r in stored["results"])
     for key in races:
         best = dict.fromkeys(FRAMEWORKS, (0, ""))
@@ -133,8 +132,8 @@ def table(stored):
             if (r["row"], r["setting"]) == key:
                 best[framework] = max(best[framework], (r["steps_s"], variant), key=lambda x: x[0])
         peer = max(best["JAX"][0], best["PyTorch"][0])
-        ratios = [f"{best[f][0] / peer:.2f}" if peer else "" for f in FRAMEWORKS[:2]]
-        rows.append([*key, *(f"{speed:.3g}{variant}" for speed, variant in best.values()), *ratios])
+        ratio = f"{best[FRAMEWORKS[0]][0] / peer:.2f}" if peer else ""
+        rows.append([*key, *(f"{speed:.3g}{variant}" for speed, variant in best.values()), ratio])
     widths = [max(map(len, column)) for column in zip(*rows)]
     rows.insert(1, ["-" * w for w in widths])
     lines = ["| " + " | ".join(entry.ljust(w) for entry, w in zip(row, widths)) + " |" for row in rows]

@@ -89,9 +89,8 @@ func (c Config) Job() (train.Job, error) {
 			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "any", "init")) },
 			Objective: loss,
 		},
-		Batches:  train.Batches{Data: c.data, Index: c.batch},
-		Examples: c.Batch, Tokens: c.Actions, Optimizer: c.Optimizer, Steps: c.Steps,
-		Release: c.release,
+		Batches:   train.Batches{Data: c.data, Index: c.batch},
+		Optimizer: c.Optimizer, Steps: c.Steps, Release: c.release,
 	}, c.Validate()
 }
 

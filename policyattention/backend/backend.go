@@ -3,8 +3,8 @@
 //
 // A backend is named as in GoMLX's GOMLX_BACKEND:
 //
-//	go         GoMLX's own backend in pure Go: needs nothing. Networks of package transformer are
-//	           trained by package engine there
+//	go         GoMLX's own backend in pure Go, the default: needs nothing. Networks of package
+//	           transformer are trained by package engine there
 //	xla:cpu    XLA on the CPU, through a PJRT plugin ("xla" is short for it)
 //	xla:cuda   XLA on an NVIDIA GPU, through its PJRT plugin. Matrix products are in TF32, whose
 //	           factors are rounded to 10 bits, unless it is xla:cuda,tf32=false
@@ -41,8 +41,6 @@ type Driver interface {
 	New(plugin, options string) (compute.Backend, error)
 	// Describe describes what New returned, and says of others that it does not know them.
 	Describe(b compute.Backend) (d Description, ok bool)
-	// Cores is Cores for what New returned.
-	Cores(b compute.Backend, n int) ([]*Core, error)
 }
 
 var driver Driver
@@ -50,39 +48,11 @@ var driver Driver
 // Register is called by package xla.
 func Register(d Driver) { driver = d }
 
-// New returns the backend called name. An empty name means the value of GOMLX_BACKEND,
-// and, where that is empty too, the best that the program has: xla:cpu if it has XLA and the
-// plugin is there, else go; one line on standard error says if only the plugin is missing. A
-// backend that was asked for by name and cannot be had is an error, and so is a plugin that is
-// there but cannot be loaded.
+// New returns the backend called name. An empty name means the value of GOMLX_BACKEND, or, where that is empty too,
+// go: it trains the networks of package transformer twice as fast as XLA on a CPU. A backend that cannot be had is an
+// error.
 func New(name string) (compute.Backend, error) {
-	if name == "" {
-		name = os.Getenv(compute.ConfigEnvVar)
-	}
-	if name != "" {
-		return named(name)
-	}
-	if driver == nil {
-		return named("go")
-	}
-	b, err := named("xla:cpu")
-	if errors.Is(err, ErrNoPlugin) {
-		fmt.Fprintln(os.Stderr, "backend: no XLA plugin found ('make setup' installs it), using the pure-Go backend")
-		return named("go")
-	}
-	return b, err
-}
-
-// Check returns an error unless New can know what a name means; an empty one means its choice.
-func Check(name string) error {
-	kind, _, _ := strings.Cut(name, ":")
-	if name == "" || kind == "go" || kind == "xla" {
-		return nil
-	}
-	return fmt.Errorf("backend: unknown name %q, want xla:cpu, xla:cuda or go", name)
-}
-
-func named(name string) (compute.Backend, error) {
+	name = cmp.Or(name, os.Getenv(compute.ConfigEnvVar), "go")
 	if err := Check(name); err != nil {
 		return nil, err
 	}
@@ -103,6 +73,15 @@ func named(name string) (compute.Backend, error) {
 		return nil, fmt.Errorf("backend: %q: %w", name, err)
 	}
 	return b, nil
+}
+
+// Check returns an error unless New can know what a name means; an empty one means its choice.
+func Check(name string) error {
+	kind, _, _ := strings.Cut(name, ":")
+	if name == "" || kind == "go" || kind == "xla" {
+		return nil
+	}
+	return fmt.Errorf("backend: unknown name %q, want go, xla:cpu or xla:cuda", name)
 }
 
 // Description says what a backend is, for manifests. It holds no paths.
@@ -135,11 +114,8 @@ func Describe(b compute.Backend) Description {
 	return d
 }
 
-// IsXLACPU says that b is xla:cpu.
-func IsXLACPU(b compute.Backend) bool { return Describe(b).Name == "xla:cpu" }
-
-// IsGo says that b is GoMLX's own backend in pure Go.
-func IsGo(b compute.Backend) bool { return Describe(b).Name == gobackend.BackendName }
+// OnCPU says that b computes on the CPU: it is no GPU's.
+func OnCPU(b compute.Backend) bool { return !strings.HasPrefix(Describe(b).Name, "xla:cuda") }
 
 // Processor returns the name of this machine's processor, with its family and model, where the
 // kernel tells them: virtual machines often name no more than the brand.
@@ -160,40 +136,4 @@ func Processor() string {
 		name += fmt.Sprintf(", family %s model %s", family, model)
 	}
 	return name
-}
-
-// A Core is one processor of this process with a backend of its own. One backend would share
-// its work out to all processors operation by operation, and the operations of small networks are
-// too short for that to gain much; those of a core each share out a whole computation.
-type Core struct {
-	compute.Backend
-	Work chan<- func() // to the thread that does the core's work; nil for any thread
-}
-
-// Cores starts a Core on each of the processors that this process may use, on at most n of
-// them, for a backend xla:cpu on Linux. For others, and where that is one, the only Core is b
-// and any thread. Close each of them.
-func Cores(b compute.Backend, n int) ([]*Core, error) {
-	if n > 1 && IsXLACPU(b) {
-		return driver.Cores(b, n)
-	}
-	return []*Core{{Backend: b}}, nil
-}
-
-// Do calls f on the core's thread and returns its error. It panics after Close.
-func (c *Core) Do(f func() error) error {
-	if c.Work == nil {
-		return f()
-	}
-	done := make(chan error)
-	c.Work <- func() { done <- f() }
-	return <-done
-}
-
-// Close ends the core's own backend and its thread. It is called once.
-func (c *Core) Close() {
-	if c.Work != nil {
-		c.Backend.Finalize()
-		close(c.Work)
-	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"icrl/policyattention/backend"
-	_ "icrl/policyattention/backend/xla"
 	"icrl/policyattention/experiment"
 )
 
@@ -46,14 +45,13 @@ func (e exportCommand) Run(all []work) error {
 }
 
 type serveCommand struct {
-	Work    int    `arg:"" help:"Index of the work."`
-	Steps   int    `arg:"" help:"Steps whose numbers are written first."`
-	Backend string `help:"GoMLX backend (default: as everywhere)."`
+	Work  int `arg:"" help:"Index of the work."`
+	Steps int `arg:"" help:"Steps whose numbers are written first."`
 }
 
 // Run serves on standard input and output.
 func (s serveCommand) Run(all []work) error {
-	b, err := backend.New(s.Backend)
+	b, err := backend.New("")
 	if err != nil {
 		return err
 	}

@@ -215,7 +215,7 @@ func TestTwoProcessesOnOneCell(t *testing.T) {
 // finishes it.
 func TestInterrupt(t *testing.T) {
 	artifacts := t.TempDir()
-	// The quick preset's run takes minutes in pure Go, half of one on XLA: long enough to be interrupted.
+	// The quick preset's run takes half a minute: long enough to be interrupted.
 	cmd := command(t.Context(), "--artifacts", artifacts, "--preset", "quick", "--json", "train",
 		"proximal-plain-5120-S4-14100")
 	stdout := testkit.Must(cmd.StdoutPipe())(t)

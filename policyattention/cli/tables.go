@@ -151,9 +151,6 @@ type verifyCmd struct {
 
 func (c verifyCmd) Run(ctx context.Context, g *globals) error {
 	debug.SetGCPercent(400) // little is kept of much: a tenth of the time went to collecting it
-	if g.Backend == "" && !c.Whole {
-		g.Backend = "go" // XLA would compile for longer than a sample takes
-	}
 	p, err := g.preset(reading)
 	if err != nil {
 		return err

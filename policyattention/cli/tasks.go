@@ -79,7 +79,7 @@ func (planCmd) Run(g *globals, store *experiment.Store) error {
 			minutes += l.Minutes
 		}
 	}
-	_, err = fmt.Fprintf(g.out, "\nabout %.0f core-minutes of training to do, on xla:cpu\n", minutes)
+	_, err = fmt.Fprintf(g.out, "\nabout %.0f core-minutes of training to do\n", minutes)
 	return err
 }
 

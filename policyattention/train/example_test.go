@@ -19,7 +19,7 @@ func must[T any](x T, err error) T {
 }
 
 // An actor for problems of one's own size: the paper's network and recipe for 3
-// states and 2 actions. With its 51,200 steps it takes minutes on XLA; here are 20,
+// states and 2 actions. With its 51,200 steps it takes minutes; here are 20,
 // after which it has hardly left the uniform policy. The file of weights is what
 // `policyattention solve --actor` takes.
 func ExampleJob_Run() {
@@ -27,7 +27,7 @@ func ExampleJob_Run() {
 	defer os.RemoveAll(dir)
 	c := train.Standard(train.Proximal, train.Plain(), 1, 3)
 	c.Actions, c.Steps = 2, 20
-	b := must(backend.New("")) // the best there is
+	b := must(backend.New(""))
 	result := must(must(c.Job()).Run(context.Background(), b, dir, nil))
 	loop := control.ExactPMD(0.8)
 	loop.Actor = must(must(train.Load(result.Weights)).Actor())

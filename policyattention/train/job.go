@@ -13,7 +13,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/policyattention/transformer"
-	"icrl/policyattention/transformer/fused"
 )
 
 // Job is a training run of any model.
@@ -23,8 +22,6 @@ type Job struct {
 	Config    any
 	Model     Trainable
 	Batches   Batches
-	Examples  int // of a batch
-	Tokens    int // of an example, or however many rows its matrix products have
 	Optimizer transformer.AdamW
 	// Clip is the largest Euclidean norm of a gradient that the optimizer is given: longer
 	// ones are shortened to it. 0 stands for no bound.
@@ -68,9 +65,6 @@ func (j Job) validate() error {
 	if b := j.Batches; (b.Index == nil) == (b.Arrays == nil) || b.Index != nil && b.Data == nil {
 		return errors.New("train: batches want either Data and Index, or Arrays")
 	}
-	if j.Examples < 1 {
-		return fmt.Errorf("train: batches of %d examples, want at least one", j.Examples)
-	}
 	return nil
 }
 
@@ -82,8 +76,8 @@ type Trainable interface {
 	// Init returns the initial parameters [Size]; the same at every call.
 	Init() []float32
 	// Loss builds the scalar to minimize from the parameters [Size], the arrays of
-	// Batches.Data, and those of a batch or of a part of one. It is a mean over the
-	// examples, so that the gradient of a batch is the mean of those of its parts.
+	// Batches.Data, and those of a batch. It is a mean over the examples, so that the gradient of a batch
+	// is the mean of those of its parts.
 	Loss(params *Node, data, batch []*Node) *Node
 }
 
@@ -95,8 +89,8 @@ func size(layout []transformer.Tensor) (n int) {
 	return n
 }
 
-// Transformer is a network of package transformer with an objective, as a Trainable. On GoMLX's pure-Go backend, where
-// batches are indices, package engine makes its steps.
+// Transformer is a network of package transformer with an objective, as a Trainable. On CPUs, where batches are
+// indices, package engine makes its steps.
 type Transformer struct {
 	Network transformer.Config
 	Start   func() []float32 // the initial parameters [Network.Size]
@@ -105,7 +99,7 @@ type Transformer struct {
 }
 
 // Outputs is what an objective is given of a network: its outputs [B, k, Outputs] for the last k of tokens
-// [B, T, Features], see [fused.Network.Tail].
+// [B, T, Features], see [transformer.Network.Tail].
 type Outputs = func(tokens *Node, k int) *Node
 
 // Layout implements Trainable.
@@ -116,18 +110,7 @@ func (t Transformer) Init() []float32 { return t.Start() }
 
 // Loss implements Trainable.
 func (t Transformer) Loss(params *Node, data, batch []*Node) *Node {
-	return t.Objective(fused.Bind(t.Network, params).Tail, data, batch)
-}
-
-// gradient builds the loss of a batch and its gradient [Size]: a Transformer's own, others' by GoMLX.
-func (j Job) gradient(params *Node, data, batch []*Node) (loss, gradient *Node) {
-	if t, ok := j.Model.(Transformer); ok {
-		network := fused.Bind(t.Network, params)
-		loss = t.Objective(network.Tail, data, batch)
-		return loss, network.Gradient(loss)
-	}
-	loss = j.Model.Loss(params, data, batch)
-	return loss, Gradient(loss, params)[0]
+	return t.Objective(transformer.Bind(t.Network, params).Tail, data, batch)
 }
 
 // Batches is where the examples of a run come from: arrays that stay on the device and indices into them; what the

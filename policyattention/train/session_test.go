@@ -74,59 +74,39 @@ func TestEngineSteps(t *testing.T) {
 	}
 }
 
-// A batch in parts has the loss and the gradient of the batch. One core takes all parts;
-// [TestCoresAgree] is on more. Actors differ in what is made of the outputs only, so one stands for them.
-func TestPartsAgree(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+// XLA computes what pure Go does. Actors differ in what is made of the outputs only, so one stands for them.
+func TestXLAAgrees(t *testing.T) {
 	for _, objective := range []Objective{Proximal, Critic} {
-		c := tiny(objective)
-		c.Batch, c.Examples = 512, 512
-		whole := byGraph(job(t, c)) // GoMLX's own backend takes a batch at once
-		if n := whole.parts(); n < 4 {
-			t.Errorf("%s: %d parts, want 4 at least", objective, n)
-		}
-		want, got := made(t, testkit.Backend(t), whole, 1), made(t, onXLA(t), job(t, c), 1)
+		j := job(t, tiny(objective))
+		want, got := made(t, testkit.Backend(t), j, 1), made(t, onXLA(t), byGraph(j), 1)
 		testkit.Near(t, string(objective)+" loss", got.losses, want.losses, 1e-5, 0) // float32 sums over the batch
-		testkit.Near(t, string(objective)+" first moments", got.optimizer.M, want.optimizer.M, 1e-5, 0)
+		testkit.Near(t, string(objective)+" first moments", got.optimizer.M, want.optimizer.M, 2e-5, 0)
 	}
 }
 
-// Parts are for two cores, and for caches.
-func TestParts(t *testing.T) {
-	for _, tc := range []struct {
-		objective    Objective
-		states, want int
-	}{{Proximal, 4, 2}, {Proximal, 8, 2}, {Proximal, 16, 4}, {Critic, 4, 8}, {Critic, 8, 16}} {
-		if got := job(t, Standard(tc.objective, Plain(), 1, tc.states)).parts(); got != tc.want {
-			t.Errorf("%s at S = %d: %d parts, want %d", tc.objective, tc.states, got, tc.want)
-		}
-	}
-}
-
-// Several cores compute what one does, to the bit: an actor in two parts, which stands for
+// Several cores compute what one does in pure Go, to the bit: an actor in two parts, which stands for
 // all, and a critic in four or more.
 func TestCoresAgree(t *testing.T) {
-	backends(t, func(t *testing.T, b compute.Backend) {
-		for objective, batch := range map[Objective]int{Proximal: 128, Critic: 512} {
-			c := tiny(objective)
-			c.Batch, c.Examples = batch, 512
-			shared := made(t, b, job(t, c), 10)
-			processors := runtime.GOMAXPROCS(1)
-			alone := made(t, b, job(t, c), 10)
-			runtime.GOMAXPROCS(processors)
-			for what, pair := range map[string][2][]float32{
-				"losses":         {alone.losses, shared.losses},
-				"parameters":     {alone.optimizer.Params, shared.optimizer.Params},
-				"first moments":  {alone.optimizer.M, shared.optimizer.M},
-				"second moments": {alone.optimizer.V, shared.optimizer.V},
-				"averages":       {alone.optimizer.Average, shared.optimizer.Average},
-			} {
-				if !slices.Equal(pair[0], pair[1]) {
-					t.Errorf("%s, batches of %d: %s differ between one core and several", objective, batch, what)
-				}
+	b := testkit.Backend(t)
+	for objective, batch := range map[Objective]int{Proximal: 128, Critic: 512} {
+		c := tiny(objective)
+		c.Batch, c.Examples = batch, 512
+		shared := made(t, b, job(t, c), 10)
+		processors := runtime.GOMAXPROCS(1)
+		alone := made(t, b, job(t, c), 10)
+		runtime.GOMAXPROCS(processors)
+		for what, pair := range map[string][2][]float32{
+			"losses":         {alone.losses, shared.losses},
+			"parameters":     {alone.optimizer.Params, shared.optimizer.Params},
+			"first moments":  {alone.optimizer.M, shared.optimizer.M},
+			"second moments": {alone.optimizer.V, shared.optimizer.V},
+			"averages":       {alone.optimizer.Average, shared.optimizer.Average},
+		} {
+			if !slices.Equal(pair[0], pair[1]) {
+				t.Errorf("%s, batches of %d: %s differ between one core and several", objective, batch, what)
 			}
 		}
-	})
+	}
 }
 
 // line is the model y = w·x + b of points x [N, 3] with targets y [N], under the mean
@@ -181,8 +161,7 @@ func chasing(every int, looks *[]int) Batches {
 func lineJob(batches Batches, steps int) Job {
 	o := transformer.StandardAdamW()
 	o.LearningRate = .05
-	return Job{Config: lineConfig{true}, Model: line{}, Batches: batches, Examples: points, Tokens: 1,
-		Optimizer: o, Steps: steps}
+	return Job{Config: lineConfig{true}, Model: line{}, Batches: batches, Optimizer: o, Steps: steps}
 }
 
 // byHand is the run of lineJob in float64, with the gradient and AdamW written out.
@@ -314,16 +293,7 @@ func TestJobsThatCannotBe(t *testing.T) {
 		{"want a divisor of 31 steps", lineJob(chasing(6, new([]int)), 31)},
 		{"want a divisor", lineJob(chasing(0, new([]int)), 30)},
 		{failing.Error(), lineJob(Batches{Arrays: func(int) ([]*tensors.Tensor, error) { return nil, failing }}, 3)},
-		{"array 0 of the batch has shape (Float32)[2, 3], want 8 examples",
-			lineJob(Batches{Arrays: func(int) ([]*tensors.Tensor, error) {
-				return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]float32, 6), 2, 3)}, nil
-			}}, 3)},
 		{"want either Data and Index, or Arrays", lineJob(Batches{Index: func(int) []int32 { return nil }}, 3)},
-		{"want at least one", func() Job {
-			j := lineJob(chasing(1, new([]int)), 3)
-			j.Examples = 0
-			return j
-		}()},
 	} {
 		if _, err := tc.job.Run(t.Context(), testkit.Backend(t), t.TempDir(), nil); err == nil ||
 			!strings.Contains(err.Error(), tc.want) {

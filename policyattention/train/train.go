@@ -26,8 +26,7 @@ func (c Config) Job() (Job, error) {
 	}
 	return Job{
 		Config: c, Model: Transformer{c.Network(), c.start, objective},
-		Batches:  Batches{Names: names, Data: c.data, Index: batches.batch},
-		Examples: c.Batch, Tokens: c.ContextTokens(),
+		Batches:   Batches{Names: names, Data: c.data, Index: batches.batch},
 		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
 	}, c.Validate()
 }
@@ -74,12 +73,11 @@ func (c Config) Name() string {
 	return strings.Join(append(parts, fmt.Sprintf("S%d", c.States()), fmt.Sprint(c.Seed)), "-")
 }
 
-// Rates of one core of a current x86 server (AVX-512) under xla:cpu: a training step of
-// a Transformer costs about so many seconds a token of its batch, and a little more the
-// longer the context, for attention. Within a factor of two elsewhere.
+// Rates of one core of a current x86 server (AVX-512): a training step of a Transformer costs about so many seconds a
+// token of its batch, and a little more the longer the context, for attention. Within a factor of two elsewhere.
 const (
-	SecondsPerToken   = 1.3e-5
-	SecondsPerContext = 4e-8 // a token and token of context
+	SecondsPerToken   = 8e-6
+	SecondsPerContext = 1e-8 // a token and token of context
 )
 
 // Seconds returns about how long the run takes on one core.

@@ -10,8 +10,8 @@ import (
 	"icrl/policyattention/transformer/engine"
 )
 
-// trainer makes the steps of a Transformer by package engine. GoMLX's pure-Go backend makes the tokens of examples, and
-// the slopes of the loss in what the network has made of them. It panics where the graph of the objective does.
+// trainer makes the steps of a Transformer by package engine. GoMLX makes the tokens of examples, and the slopes of the
+// loss in what the network has made of them. It panics where the graph of the objective does.
 type trainer struct {
 	network        *engine.Network[float32]
 	optimizer      *engine.Optimizer
@@ -22,14 +22,11 @@ type trainer struct {
 	gradients      [][]float32 // of parts of a batch
 }
 
-// newTrainer returns the trainer of a network on a backend, for the parameters of an optimizer.
+// newTrainer returns the trainer of a network on a backend, where the data is, for the parameters of an optimizer.
 func newTrainer(b compute.Backend, of Transformer, index func(step int) []int32, data []*tensors.Tensor,
 	o *engine.Optimizer) (t *trainer, err error) {
-	t = &trainer{optimizer: o, index: index}
+	t = &trainer{optimizer: o, index: index, data: data}
 	if t.network, err = o.Network(of.Network); err != nil {
-		return nil, err
-	}
-	if t.data, err = onDevice(b, data); err != nil {
 		return nil, err
 	}
 	t.tokens, err = NewExec(b, func(in []*Node) (asked *Node) {
@@ -64,13 +61,10 @@ func (t *trainer) ask(program *Exec, examples []int32, inputs ...any) []*tensors
 	return program.MustCall(inputs...)
 }
 
-// close frees its programs and its data.
+// close frees its programs.
 func (t *trainer) close() {
 	t.tokens.Finalize()
 	t.slopes.Finalize()
-	for _, x := range t.data {
-		x.FinalizeAll() //nolint:errcheck // nothing is left to do about it
-	}
 }
 
 // partTokens are about how many tokens a part of a batch has at least. Each part is work for one

@@ -1,8 +1,8 @@
 // Package transformer is the learned network of PolicyAttention: a pre-LN
 // Transformer, causal unless asked otherwise, that reads a context of tokens and
 // writes numbers for each token, with the AdamW optimizer that trains it. Here are its shape and,
-// as a graph of GoMLX, the definition of what it computes; package fused computes that
-// faster on XLA; package engine does so in plain Go.
+// as a graph of GoMLX, the definition of what it computes, which is trained on GPUs; package engine computes
+// that faster on CPUs, in plain Go.
 //
 // All parameters live in one flat float32 vector, in the order that
 // [Config.Layout] gives. The optimizer's moments have the same shape, so an

@@ -56,6 +56,12 @@ func (n *Network) Vectors(tokens *Node) *Node {
 	return Reshape(n.linear("head", n.norm("norm", h)), shape[0], shape[1], -1) // [B, T, Outputs]
 }
 
+// Tail is Vectors of the last k tokens, [B, k, Outputs].
+func (n *Network) Tail(tokens *Node, k int) *Node {
+	t := tokens.Shape().Dimensions[1]
+	return SliceAxis(n.Vectors(tokens), 1, AxisRange(t-k, t))
+}
+
 // attention is causal softmax attention, x [B, T, Width] → [B, T, Width]:
 //
 //	softmax(QKᵀ/√d + mask)·V for each head of d = Width/Heads features, then a linear map.

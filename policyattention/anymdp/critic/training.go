@@ -73,8 +73,8 @@ func (c Config) Job() (train.Job, error) {
 			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "memory critic", "init")) },
 			Objective: loss,
 		},
-		Batches:  train.Batches{Data: c.data, Index: c.batch},
-		Examples: c.Batch, Tokens: Slots, Optimizer: c.Optimizer, Steps: c.Steps,
+		Batches:   train.Batches{Data: c.data, Index: c.batch},
+		Optimizer: c.Optimizer, Steps: c.Steps,
 	}, c.Validate()
 }
 

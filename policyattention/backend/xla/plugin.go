@@ -10,20 +10,6 @@
 // of this repository (found from the working directory or the executable, upwards), where
 // set-up puts them, and then where GoMLX's installer puts them for a user or a system.
 // Nothing is ever downloaded from here.
-//
-// XLA's CPU backend is meant for large networks; these settings make it fit small
-// ones. On Linux the program tells glibc's allocator to keep freed memory
-// (malloc_linux.c), which spares training steps their page faults; if
-// MALLOC_MMAP_MAX_, MALLOC_TRIM_THRESHOLD_, MALLOC_TOP_PAD_ or GLIBC_TUNABLES is
-// set, it leaves all of that to you. For the CPU's plugin two flags are added to XLA_FLAGS,
-// unless they are set there already: one lets a graph say what is to be computed once, the other
-// asks for vectors of 512 bits. XLA shares each operation out to its threads, and the
-// operations of small networks are too short for that. So a training starts a client
-// of XLA for each processor it may use (GOMAXPROCS and taskset limit them), gives
-// each some parts of a batch, and adds up their gradients in the order of the parts:
-// more processors change no bit of the result. On Linux the threads of such a client
-// stay on their processor at a lower priority, so that other programs go first but do not
-// stop a training.
 package xla
 
 import (

@@ -15,8 +15,8 @@ import (
 	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/transformer"
 	"icrl/policyattention/transformer/engine"
-	"icrl/policyattention/transformer/fused"
 )
 
 // tiny is a recipe in which contexts overflow after two rounds.
@@ -114,7 +114,7 @@ func full(t *testing.T, c Config, params []float32, h []baseline.Token, n int) [
 		position[i] = int32(i)
 	}
 	exec, err := NewExec(testkit.Backend(t), func(in []*Node) *Node {
-		return fused.Bind(c.Network(), in[0]).Tail(c.tokens(in[1], in[2], in[3], in[4]), n)
+		return transformer.Bind(c.Network(), in[0]).Tail(c.tokens(in[1], in[2], in[3], in[4]), n)
 	})
 	testkit.Check(t, err)
 	in := baseline.Arrays(func(i int) baseline.Token { return h[i] }, 1, n)
@@ -247,7 +247,7 @@ func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 	data := testkit.Must(c.data())(t)
 	start := c.batch(3)
 	exec, err := NewExec(testkit.Backend(t), func(in []*Node) *Node {
-		return c.loss(fused.Bind(c.Network(), in[0]).Tail, in[2:], in[1:2])
+		return c.loss(transformer.Bind(c.Network(), in[0]).Tail, in[2:], in[1:2])
 	})
 	testkit.Check(t, err)
 	at := tensors.FromFlatDataAndDimensions(start, c.Batch, 1)

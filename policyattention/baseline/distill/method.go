@@ -92,7 +92,7 @@ func (c Config) Name() string {
 
 // Seconds implements method.Training.
 func (c Config) Seconds() float64 {
-	const perParameter = 1.2e-10 // and token
+	const perParameter = 4e-11 // and token
 	tokens := float64(c.Steps) * float64(c.Batch) * float64(c.Context)
 	perToken := train.SecondsPerToken*float64(c.Layers)/4 + perParameter*float64(c.Network().Size()) +
 		train.SecondsPerContext*float64(c.Context)

@@ -166,7 +166,6 @@ func (c Config) Job() (train.Job, error) {
 	r := &rollouts{Config: c}
 	return train.Job{
 		Config: c, Model: c, Batches: train.Batches{Arrays: r.batch, Collect: r.collect, Every: c.every()},
-		Examples: c.Rows / c.Minibatches, Tokens: c.Life,
 		Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps,
 	}, nil
 }

@@ -1,5 +1,0 @@
-//go:build cgo
-
-package xla
-
-import "C" // malloc_linux.c
