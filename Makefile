@@ -100,8 +100,8 @@ plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
 site: ## build the web page into site/dist and serve it at SITE (localhost:8080)
 	go run ./site --serve $(SITE)
 
-pictures: setup ## take the README's pictures of the page once more (needs Chromium)
-	cd site && go test -count=1 -run '^TestScreenshots$$' . && cp ../.local/site/screenshots/screenshot*.png .
+pictures: setup ## take the page's picture once more (needs Chromium)
+	cd site && go test -count=1 -run '^TestScreenshots$$' . && cp ../.local/site/screenshots/screenshot.png .
 
 slurm-test: setup ## job arrays on a real Slurm, a node dying (as root, with slurm-wlm and munge)
 	SLURM_TEST=1 go test -count=1 -timeout 20m -v -run TestSweep ./policyattention/cli

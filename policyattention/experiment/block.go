@@ -67,6 +67,7 @@ const (
 
 func horizons(Protocol) []int  { return baseline.Horizons }
 func shortest(Protocol) []int  { return baseline.Horizons[:1] }
+func longest(Protocol) []int   { return baseline.Horizons[1:] }
 func upTo100(p Protocol) []int { return append(slices.Clone(baseline.Horizons), p.Long[0]) }
 func long(p Protocol) []int    { return p.Long }
 func last(p Protocol) []int    { return p.Long[len(p.Long)-1:] }
@@ -81,9 +82,9 @@ var blocks = map[Block]block{
 	Trial:          {Policies: horizons},                       // variations of one's own, see the command try
 
 	"headline":      {Problems: headline, Rounds: upTo100, Alone: true, Brief: true}, // thousands a size
-	"critics":       {Policies: horizons, Rounds: horizons, Alone: true},             // that see samples, the same
+	"critics":       {Policies: longest, Rounds: horizons, Alone: true},              // that see samples, the same
 	Long:            {Policies: last, Rounds: long, Alone: true},                     // more than the paper's
-	"qualification": {Problems: qualification, Policies: horizons, Alone: true},      // are methods as published?
+	"qualification": {Problems: qualification, Policies: longest, Alone: true},       // are methods as published?
 
 	"tuning":    {Kind: stepSizes, Problems: calibration},                                 // step sizes
 	"sharpness": {Kind: atTemperatures, Problems: sharpening, Rounds: shortest, OneIn: 6}, // losses at temperatures
