@@ -132,7 +132,7 @@ def table(stored):
             if (r["row"], r["setting"]) == key:
                 best[framework] = max(best[framework], (r["steps_s"], variant), key=lambda x: x[0])
         peer = max(best["JAX"][0], best["PyTorch"][0])
-        ratio = f"{best[FRAMEWORKS[0]][0] / peer:.2f}" if peer else ""
+        ratio = f"{best['PolicyAttention'][0] / peer:.2f}" if peer else ""
         rows.append([*key, *(f"{speed:.3g}{variant}" for speed, variant in best.values()), ratio])
     widths = [max(map(len, column)) for column in zip(*rows)]
     rows.insert(1, ["-" * w for w in widths])

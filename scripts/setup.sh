@@ -70,7 +70,7 @@ pip_install() {
 make_plugin() {
   if [[ $(uname -sm) != "Linux x86_64" ]]; then
     say "the pinned PJRT plugin is for Linux on x86-64, this is $(uname -sm):" \
-        "'make plugin' runs GoMLX's own installer; without it the pure-Go backend is used"
+        "'make plugin' runs GoMLX's own installer; only the backends xla:… need it"
     return
   fi
   rm -rf "$local/pjrt.new" "$local/pip.new"

@@ -351,17 +351,17 @@ func TestAccessibility(t *testing.T) {
 	b.wait(`$("live").textContent && $("cell").textContent.includes("memory")`)
 }
 
-// TestScreenshots takes the README's pictures; "make pictures" takes them over.
+// TestScreenshots takes pictures of the page, to look at; "make pictures" takes the first over.
 func TestScreenshots(t *testing.T) {
-	const readme = "#preset=maze&m=16&at=12.1&k=8&stage=1&show=exact.learned"
+	const shown = "#preset=maze&m=16&at=12.1&k=8&stage=1&show=exact.learned"
 	for _, shot := range []struct {
 		name          string
 		width, height int64
 		scheme, hash  string
 	}{
-		{"screenshot", 1280, 800, "light", readme},
-		{"screenshot-dark", 1280, 800, "dark", readme + "&net=learned"},
-		{"screenshot-phone", 390, 844, "light", readme},
+		{"screenshot", 1280, 800, "light", shown},
+		{"screenshot-dark", 1280, 800, "dark", shown + "&net=learned"},
+		{"screenshot-phone", 390, 844, "light", shown},
 	} {
 		b := newTab(t)
 		b.reduced(shot.scheme)

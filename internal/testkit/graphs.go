@@ -21,11 +21,10 @@ func Backend(t testing.TB) compute.Backend {
 	return b
 }
 
-// XLA returns xla:cpu with options, for the time of a test, which it skips without the plugin. Its test imports
-// package xla.
-func XLA(t testing.TB, options string) compute.Backend {
+// XLA returns xla:cpu for the time of a test, which it skips without the plugin. Its test imports package xla.
+func XLA(t testing.TB) compute.Backend {
 	t.Helper()
-	b, err := backend.New("xla:cpu" + options)
+	b, err := backend.New("xla:cpu")
 	if errors.Is(err, backend.ErrNoPlugin) {
 		t.Skip(err)
 	}

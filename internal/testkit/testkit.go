@@ -1,7 +1,5 @@
-// Package testkit holds what tests of many packages share. Tests that import it compute in
-// pure Go where they name no backend, and so do the programs they start: XLA compiles their
-// small networks for longer than they run. Those of XLA name it, and its compiler then leaves
-// LLVM's optimizations out, which are half of its time and no part of what a graph means.
+// Package testkit holds what tests of many packages share. Where they import it, XLA's compiler leaves LLVM's
+// optimizations out, which are half of its time and no part of what a graph means.
 package testkit
 
 import (
@@ -10,12 +8,8 @@ import (
 )
 
 func init() {
-	for name, value := range map[string]string{
-		"GOMLX_BACKEND": "go", "XLA_FLAGS": "--xla_backend_optimization_level=0",
-	} {
-		if os.Getenv(name) == "" {
-			os.Setenv(name, value)
-		}
+	if os.Getenv("XLA_FLAGS") == "" {
+		os.Setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
 	}
 }
 

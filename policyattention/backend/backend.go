@@ -3,11 +3,12 @@
 //
 // A backend is named as in GoMLX's GOMLX_BACKEND:
 //
-//	go         GoMLX's own backend in pure Go, the default: needs nothing. Networks of package
-//	           transformer are trained by package engine there
+//	go         GoMLX's own backend in pure Go, the default: needs nothing
 //	xla:cpu    XLA on the CPU, through a PJRT plugin ("xla" is short for it)
 //	xla:cuda   XLA on an NVIDIA GPU, through its PJRT plugin. Matrix products are in TF32, whose
 //	           factors are rounded to 10 bits, unless it is xla:cuda,tf32=false
+//
+// On CPUs package engine trains networks of package transformer, whatever the backend.
 //
 // A program has XLA if it imports package xla below this one, as the command does:
 //
@@ -48,9 +49,8 @@ var driver Driver
 // Register is called by package xla.
 func Register(d Driver) { driver = d }
 
-// New returns the backend called name. An empty name means the value of GOMLX_BACKEND, or, where that is empty too,
-// go: it trains the networks of package transformer twice as fast as XLA on a CPU. A backend that cannot be had is an
-// error.
+// New returns the backend called name. An empty name means the value of GOMLX_BACKEND, or, where that is empty too, go.
+// A backend that cannot be had is an error.
 func New(name string) (compute.Backend, error) {
 	name = cmp.Or(name, os.Getenv(compute.ConfigEnvVar), "go")
 	if err := Check(name); err != nil {
@@ -114,8 +114,11 @@ func Describe(b compute.Backend) Description {
 	return d
 }
 
-// OnCPU says that b computes on the CPU: it is no GPU's.
-func OnCPU(b compute.Backend) bool { return !strings.HasPrefix(Describe(b).Name, "xla:cuda") }
+// OnCPU says that b computes on the CPU.
+func OnCPU(b compute.Backend) bool {
+	name := Describe(b).Name
+	return name == gobackend.BackendName || name == "xla:cpu"
+}
 
 // Processor returns the name of this machine's processor, with its family and model, where the
 // kernel tells them: virtual machines often name no more than the brand.

@@ -24,7 +24,7 @@ type worksCommand struct{}
 
 // Run prints the machine and the works.
 func (worksCommand) Run(all []work) error {
-	b, err := backend.New("")
+	b, err := backend.New("go")
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ type serveCommand struct {
 
 // Run serves on standard input and output.
 func (s serveCommand) Run(all []work) error {
-	b, err := backend.New("")
+	b, err := backend.New("go")
 	if err != nil {
 		return err
 	}

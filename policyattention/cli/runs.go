@@ -71,8 +71,7 @@ func (g *globals) train(ctx context.Context, store *experiment.Store, runs []exp
 	}
 	store.Progress = g.progress()
 	if work := time.Duration(seconds * float64(time.Second)).Round(time.Minute); work > 0 {
-		fmt.Fprintf(g.errors, "policyattention: about %v of one core to train; Ctrl-C keeps what is done\n",
-			work)
+		fmt.Fprintf(g.errors, "policyattention: about %v of one core to train; Ctrl-C keeps what is done\n", work)
 	}
 	for _, u := range missing {
 		err := store.Train(ctx, u.Training)

@@ -182,6 +182,6 @@ func (j Job) Export(path string, steps int) error {
 	for step := range steps {
 		index = append(index, j.Batches.Index(step)...)
 	}
-	add("index", []int{steps, len(index) / steps}, index)
+	add("index", []int{steps, len(index) / max(1, steps)}, index)
 	return safetensors.WriteFile(path, f)
 }

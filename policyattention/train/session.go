@@ -36,25 +36,25 @@ func newSession(b compute.Backend, j Job, from *state) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{state: from, job: j, backend: b}
+	var err error
 	if j.Batches.Data != nil {
-		data, err := j.Batches.Data()
-		if err == nil {
-			s.data, err = onDevice(b, data)
+		var data []*tensors.Tensor
+		if data, err = j.Batches.Data(); err != nil {
+			return nil, err
 		}
-		if err != nil {
+		if s.data, err = onDevice(b, data); err != nil {
 			return nil, err
 		}
 	}
-	var err error
 	if t, ok := j.Model.(Transformer); ok && j.Batches.Index != nil && backend.OnCPU(b) {
 		s.trainer, err = newTrainer(b, t, j.Batches.Index, s.data, s.optimizer)
-		return s, err
+	} else {
+		s.differentiate, err = NewExec(b, func(in []*Node) (loss, gradient *Node) {
+			params, batch := in[0], 1+len(s.data)
+			loss = j.Model.Loss(params, in[1:batch], in[batch:])
+			return loss, Gradient(loss, params)[0]
+		})
 	}
-	s.differentiate, err = NewExec(b, func(inputs []*Node) (loss, gradient *Node) {
-		data, params := len(s.data), len(inputs)-1
-		loss = j.Model.Loss(inputs[params], inputs[:data], inputs[data:params])
-		return loss, Gradient(loss, inputs[params])[0]
-	})
 	return s, err
 }
 
@@ -91,11 +91,11 @@ func (s *Session) next() (loss float32, err error) {
 	if err != nil {
 		return 0, err
 	}
-	var inputs []any
+	inputs := []any{s.optimizer.Params}
 	for _, x := range slices.Concat(s.data, batch) {
 		inputs = append(inputs, x)
 	}
-	outputs, err := s.differentiate.Call(append(inputs, s.optimizer.Params)...)
+	outputs, err := s.differentiate.Call(inputs...)
 	if err != nil {
 		return 0, err
 	}
@@ -103,7 +103,7 @@ func (s *Session) next() (loss float32, err error) {
 	if err != nil {
 		return 0, err
 	}
-	s.optimizer.Step(s.step+1, 1, [][]float32{gradient})
+	s.optimizer.Step(s.step+1, [][]float32{gradient})
 	loss = tensors.ToScalar[float32](outputs[0])
 	return loss, errors.Join(outputs[0].FinalizeAll(), outputs[1].FinalizeAll())
 }

@@ -32,7 +32,7 @@ func onXLA(t *testing.T) compute.Backend {
 	if testing.Short() {
 		t.Skip("XLA compiles for long")
 	}
-	return testkit.XLA(t, "")
+	return testkit.XLA(t)
 }
 
 func job(t *testing.T, c Config) Job {
@@ -74,39 +74,45 @@ func TestEngineSteps(t *testing.T) {
 	}
 }
 
-// XLA computes what pure Go does. Actors differ in what is made of the outputs only, so one stands for them.
+// XLA computes what pure Go does: the graph's gradients, and the trainer's slopes. Actors differ in what is made of the
+// outputs only, so one stands for them.
 func TestXLAAgrees(t *testing.T) {
+	xla := onXLA(t)
 	for _, objective := range []Objective{Proximal, Critic} {
 		j := job(t, tiny(objective))
-		want, got := made(t, testkit.Backend(t), j, 1), made(t, onXLA(t), byGraph(j), 1)
-		testkit.Near(t, string(objective)+" loss", got.losses, want.losses, 1e-5, 0) // float32 sums over the batch
-		testkit.Near(t, string(objective)+" first moments", got.optimizer.M, want.optimizer.M, 2e-5, 0)
+		want := made(t, testkit.Backend(t), j, 1)
+		for _, same := range []Job{j, byGraph(j)} {
+			got := made(t, xla, same, 1)
+			testkit.Near(t, string(objective)+" loss", got.losses, want.losses, 1e-5, 0) // float32 sums over the batch
+			testkit.Near(t, string(objective)+" first moments", got.optimizer.M, want.optimizer.M, 2e-5, 0)
+		}
 	}
 }
 
-// Several cores compute what one does in pure Go, to the bit: an actor in two parts, which stands for
+// Several cores compute what one does, to the bit: an actor in two parts, which stands for
 // all, and a critic in four or more.
 func TestCoresAgree(t *testing.T) {
-	b := testkit.Backend(t)
-	for objective, batch := range map[Objective]int{Proximal: 128, Critic: 512} {
-		c := tiny(objective)
-		c.Batch, c.Examples = batch, 512
-		shared := made(t, b, job(t, c), 10)
-		processors := runtime.GOMAXPROCS(1)
-		alone := made(t, b, job(t, c), 10)
-		runtime.GOMAXPROCS(processors)
-		for what, pair := range map[string][2][]float32{
-			"losses":         {alone.losses, shared.losses},
-			"parameters":     {alone.optimizer.Params, shared.optimizer.Params},
-			"first moments":  {alone.optimizer.M, shared.optimizer.M},
-			"second moments": {alone.optimizer.V, shared.optimizer.V},
-			"averages":       {alone.optimizer.Average, shared.optimizer.Average},
-		} {
-			if !slices.Equal(pair[0], pair[1]) {
-				t.Errorf("%s, batches of %d: %s differ between one core and several", objective, batch, what)
+	backends(t, func(t *testing.T, b compute.Backend) {
+		for objective, batch := range map[Objective]int{Proximal: 128, Critic: 512} {
+			c := tiny(objective)
+			c.Batch, c.Examples = batch, 512
+			shared := made(t, b, job(t, c), 10)
+			processors := runtime.GOMAXPROCS(1)
+			alone := made(t, b, job(t, c), 10)
+			runtime.GOMAXPROCS(processors)
+			for what, pair := range map[string][2][]float32{
+				"losses":         {alone.losses, shared.losses},
+				"parameters":     {alone.optimizer.Params, shared.optimizer.Params},
+				"first moments":  {alone.optimizer.M, shared.optimizer.M},
+				"second moments": {alone.optimizer.V, shared.optimizer.V},
+				"averages":       {alone.optimizer.Average, shared.optimizer.Average},
+			} {
+				if !slices.Equal(pair[0], pair[1]) {
+					t.Errorf("%s, batches of %d: %s differ between one core and several", objective, batch, what)
+				}
 			}
 		}
-	}
+	})
 }
 
 // line is the model y = w·x + b of points x [N, 3] with targets y [N], under the mean

@@ -1,6 +1,8 @@
 package train
 
 import (
+	"errors"
+
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -43,8 +45,11 @@ func newTrainer(b compute.Backend, of Transformer, index func(step int) []int32,
 	if err != nil {
 		return nil, err
 	}
-	one := t.ask(t.tokens, []int32{0})[0].Shape().Dimensions
-	t.one = one[0] * one[1]
+	_, shape, err := t.ask(t.tokens, []int32{0})
+	if err != nil {
+		return nil, err
+	}
+	t.one = shape[0] * shape[1]
 	t.slopes, err = NewExec(b, func(in []*Node) (value, slopes *Node) {
 		value = of.Objective(func(*Node, int) *Node { return in[0] }, in[2:], in[1:2])
 		return value, Gradient(value, in[0])[0]
@@ -52,13 +57,22 @@ func newTrainer(b compute.Backend, of Transformer, index func(step int) []int32,
 	return t, err
 }
 
-// ask calls a program on the inputs before the examples and the data.
-func (t *trainer) ask(program *Exec, examples []int32, inputs ...any) []*tensors.Tensor {
+// ask calls a program on the inputs before the examples and the data, and returns what it puts out, row-major, and the
+// shape of the first output.
+func (t *trainer) ask(program *Exec, examples []int32, inputs ...any) (out [][]float32, shape []int, err error) {
 	inputs = append(inputs, tensors.FromFlatDataAndDimensions(examples, len(examples), 1))
 	for _, x := range t.data {
 		inputs = append(inputs, x)
 	}
-	return program.MustCall(inputs...)
+	made, err := program.Call(inputs...)
+	for _, x := range made {
+		flat, failed := tensors.CopyFlatData[float32](x)
+		if out == nil {
+			shape = x.Shape().Dimensions
+		}
+		out, err = append(out, flat), errors.Join(err, failed, x.FinalizeAll())
+	}
+	return out, shape, err
 }
 
 // close frees its programs.
@@ -97,7 +111,7 @@ func (t *trainer) step(step int) (loss float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	t.optimizer.Step(step, 1, t.gradients[:parts])
+	t.optimizer.Step(step, t.gradients[:parts])
 	for _, x := range losses {
 		loss += x
 	}
@@ -107,17 +121,22 @@ func (t *trainer) step(step int) (loss float64, err error) {
 // block takes some examples of a batch of so many through the network and back, and returns their part of the mean
 // loss.
 func (t *trainer) block(examples []int32, batch int, gradient []float32) (loss float64, err error) {
-	tokens, share := t.ask(t.tokens, examples)[0], float64(len(examples))/float64(batch)
-	p := engine.Pass{B: tokens.Shape().Dimensions[0], T: tokens.Shape().Dimensions[1], K: t.k}
-	err = t.network.Gradient(p, tensors.MustCopyFlatData[float32](tokens), func(outputs []float32) {
+	tokens, shape, err := t.ask(t.tokens, examples)
+	if err != nil {
+		return 0, err
+	}
+	p, share := engine.Pass{B: shape[0], T: shape[1], K: t.k}, float64(len(examples))/float64(batch)
+	var failed error
+	err = t.network.Gradient(p, tokens[0], func(outputs []float32) {
 		y := tensors.FromFlatDataAndDimensions(outputs, p.B, p.K, t.network.Config.Outputs)
-		out := t.ask(t.slopes, examples, y)
-		tensors.MustConstFlatData(out[1], func(flat []float32) {
-			for i, v := range flat {
-				outputs[i] = float32(share * float64(v))
-			}
-		})
-		loss = share * float64(tensors.ToScalar[float32](out[0]))
+		var out [][]float32
+		if out, _, failed = t.ask(t.slopes, examples, y); failed != nil {
+			return
+		}
+		for i, v := range out[1] {
+			outputs[i] = float32(share * float64(v))
+		}
+		loss = share * float64(out[0][0])
 	}, gradient)
-	return loss, err
+	return loss, errors.Join(err, failed)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Network is a parameter vector bound to a graph of GoMLX, which differentiates it: the definition of what
-// the other packages compute faster.
+// package engine computes faster.
 type Network struct {
 	config Config
 	p      map[string]*Node // parameters by name
@@ -44,6 +44,9 @@ func Parameters(c Config, params *Node) map[string]*Node {
 func (n *Network) Vectors(tokens *Node) *Node {
 	shape := tokens.Shape().Dimensions
 	if g := n.config.Group; g > 0 {
+		if shape[1]%g != 0 {
+			exceptions.Panicf("transformer: %d tokens in groups of %d", shape[1], g)
+		}
 		tokens = Reshape(tokens, -1, g, shape[2]) // [B·T/Group, Group, Features]
 	}
 	h := n.linear("embed", tokens) // [B, T, Width]
@@ -59,6 +62,9 @@ func (n *Network) Vectors(tokens *Node) *Node {
 // Tail is Vectors of the last k tokens, [B, k, Outputs].
 func (n *Network) Tail(tokens *Node, k int) *Node {
 	t := tokens.Shape().Dimensions[1]
+	if k < 1 || k > t {
+		exceptions.Panicf("transformer: outputs of %d of %d tokens are wanted", k, t)
+	}
 	return SliceAxis(n.Vectors(tokens), 1, AxisRange(t-k, t))
 }
 

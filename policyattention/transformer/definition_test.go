@@ -3,9 +3,11 @@ package transformer
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"icrl/internal/testkit"
@@ -59,5 +61,22 @@ func TestUnorderedIsEquivariant(t *testing.T) {
 		if got, want := after[to], before[from]; math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
 			t.Errorf("token %d has output %v, as token %d it had %v", to, got, from, want)
 		}
+	}
+}
+
+// What cannot be built says so while the graph is built.
+func TestGraphsThatCannotBe(t *testing.T) {
+	grouped := tiny
+	grouped.Group = 2
+	params := tiny.Init(rand.New(rand.NewPCG(29, 30)))
+	for want, c := range map[string]Config{"outputs of 4 of 3 tokens": tiny, "3 tokens in groups of 2": grouped} {
+		exec := testkit.Must(NewExec(testkit.Backend(t), func(in []*Node) *Node {
+			tokens := Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, 1, 3, c.Features))
+			return Bind(c, in[0]).Tail(tokens, 4-c.Group)
+		}))(t)
+		if _, err := exec.Call(params); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		exec.Finalize()
 	}
 }

@@ -57,9 +57,10 @@ func (c Config) history(m *mdp.MDP, i int) ([]baseline.Token, error) {
 // Job returns the training run of c.
 func (c Config) Job() (train.Job, error) {
 	return train.Job{
-		Config:    c,
-		Model:     train.Transformer{Network: c.Network(), Start: c.start, Objective: c.loss},
-		Batches:   train.Batches{Names: []string{"previous", "reward", "state", "action"}, Data: c.data, Index: c.batch},
+		Config:  c,
+		Model:   train.Transformer{Network: c.Network(), Start: c.start, Objective: c.loss},
+		Batches: train.Batches{Names: []string{"previous", "reward", "state", "action"}, Data: c.data, Index: c.batch},
+
 		Optimizer: c.Optimizer, Steps: c.Steps,
 	}, c.Validate()
 }

@@ -42,9 +42,9 @@ func (o *Optimizer) Network(c transformer.Config) (n *Network[float32], err erro
 // averageOrder is η of Shamir and Zhang 2013, arXiv 1212.1824; a larger one forgets faster.
 const averageOrder = 8
 
-// Step makes the step of a number, which counts from 1, with the sum of gradients times scale. Cores
-// share it out; how many there are changes no bit.
-func (o *Optimizer) Step(step int, scale float64, gradients [][]float32) {
+// Step makes the step of a number, which counts from 1, with the sum of gradients. Cores share it out; how many there
+// are changes no bit.
+func (o *Optimizer) Step(step int, gradients [][]float32) {
 	const entries = 1 << 14
 	ranges := (len(o.Params) + entries - 1) / entries
 	each := func(f func(i, from, to int)) {
@@ -67,12 +67,13 @@ func (o *Optimizer) Step(step int, scale float64, gradients [][]float32) {
 			}
 		}
 	})
+	scale := 1.
 	if o.Clip > 0 {
 		total := 0.
 		for _, v := range squares {
 			total += v
 		}
-		scale *= o.Clip / max(scale*math.Sqrt(total), o.Clip)
+		scale = o.Clip / max(math.Sqrt(total), o.Clip)
 	}
 	// 1 − βᵗ by expm1, which keeps all digits where βᵗ is close to 1.
 	correction := func(beta float64) float64 { return -1 / math.Expm1(float64(step)*math.Log(beta)) }
