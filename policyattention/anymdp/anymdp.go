@@ -162,16 +162,6 @@ type Forward func(tokens [][][]float64) ([][]float64, error)
 type Actor struct {
 	Forward Forward
 	Readout Readout
-
-	// last holds, by problem and state, what the network was asked and answered last. A
-	// state whose tokens have not changed has the same outputs; late in a run most have
-	// not.
-	last map[[2]int]answer
-}
-
-type answer struct {
-	tokens  [][]float64
-	outputs []float64
 }
 
 // NewActor returns the actor of a network with a read-out. It returns an error for an
@@ -187,7 +177,7 @@ func NewActor(forward Forward, readout Readout) (*Actor, error) {
 }
 
 // ActLog implements control.LogActor. It returns an error for an invalid context, and where
-// the network's outputs are not finite. It is not for concurrent use.
+// the network's outputs are not finite.
 func (m *Actor) ActLog(batch []control.Context) ([]pmd.Policy, error) {
 	places := make([][]*place, len(batch))
 	var asked []*place
@@ -200,7 +190,7 @@ func (m *Actor) ActLog(batch []control.Context) ([]pmd.Policy, error) {
 			return nil, fmt.Errorf("anymdp: problem %d: %w", x.Problem, err)
 		}
 		for s := range states {
-			p := &place{key: [2]int{x.Problem, s}}
+			p := &place{}
 			var pi, q []float64 // of the actions that the state has
 			for a, v := range x.Q.RawRowView(s) {
 				if !math.IsInf(v, -1) {
@@ -217,12 +207,7 @@ func (m *Actor) ActLog(batch []control.Context) ([]pmd.Policy, error) {
 				}
 			}
 			p.row = row
-			places[i] = append(places[i], p)
-			if last := m.last[p.key]; slices.EqualFunc(last.tokens, row.Tokens, slices.Equal) {
-				p.outputs = last.outputs
-			} else {
-				asked = append(asked, p)
-			}
+			places[i], asked = append(places[i], p), append(asked, p)
 		}
 	}
 	if err := m.ask(asked); err != nil {
@@ -263,8 +248,7 @@ func (m *Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
 
 // place is a state of a context.
 type place struct {
-	key     [2]int // problem and state
-	actions []int  // that the state has
+	actions []int // that the state has
 	row     *Row
 	outputs []float64
 }
@@ -280,12 +264,8 @@ func (m *Actor) ask(asked []*place) error {
 	if err != nil {
 		return fmt.Errorf("anymdp: %w", err)
 	}
-	if m.last == nil {
-		m.last = map[[2]int]answer{}
-	}
 	for i, p := range asked {
 		p.outputs = outputs[i]
-		m.last[p.key] = answer{p.row.Tokens, p.outputs}
 	}
 	return nil
 }
