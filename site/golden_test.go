@@ -90,7 +90,7 @@ func TestLearnedActor(t *testing.T) {
 		}
 		for k, r := range got {
 			c := control.Context{Round: k, Pi: dense(r.Pi), Q: dense(r.Q), Eta: 0.8}
-			want := testkit.Must(actor.Act([]control.Context{c}))(t)[0]
+			want := testkit.Must(actor.Act([]control.Context{c}))(t)[0].Pi
 			if !mat.Equal(want, dense(r.NextPi)) {
 				t.Errorf("round %d of the trained actor differs by %v", k, mdp.MaxAbsDiff(want, dense(r.NextPi)))
 			}

@@ -176,9 +176,9 @@ func NewActor(forward Forward, readout Readout) (*Actor, error) {
 	return &Actor{Forward: forward, Readout: readout}, nil
 }
 
-// ActLog implements control.LogActor. It returns an error for an invalid context, and where
+// Act implements control.Actor, with logarithms. It returns an error for an invalid context, and where
 // the network's outputs are not finite.
-func (m *Actor) ActLog(batch []control.Context) ([]pmd.Policy, error) {
+func (m *Actor) Act(batch []control.Context) ([]pmd.Policy, error) {
 	places := make([][]*place, len(batch))
 	var asked []*place
 	for i, x := range batch {
@@ -234,16 +234,6 @@ func (m *Actor) ActLog(batch []control.Context) ([]pmd.Policy, error) {
 		}
 	}
 	return policies, nil
-}
-
-// Act implements control.Actor.
-func (m *Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
-	policies := make([]*mat.Dense, len(batch))
-	answers, err := m.ActLog(batch)
-	for i, p := range answers {
-		policies[i] = p.Pi
-	}
-	return policies, err
 }
 
 // place is a state of a context.

@@ -9,6 +9,7 @@ import (
 	"icrl/internal/numeric"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
 )
 
 // Estimator returns the action values Q_{k+1} [S, A] of the policy pi from Q_k and a
@@ -54,16 +55,16 @@ type improved struct {
 }
 
 // Act implements control.Actor.
-func (l *improved) Act(batch []control.Context) (policies []*mat.Dense, err error) {
+func (l *improved) Act(batch []control.Context) (policies []pmd.Policy, err error) {
 	if l.q, err = control.Evaluate(l.critic, batch); err != nil {
 		return nil, err
 	}
 	for i, q := range l.q {
 		batch[i].Q = q
 	}
-	answers, err := control.Act(l.actor, batch)
-	for _, p := range answers {
-		policies = append(policies, p.Pi)
+	policies, err = control.Act(l.actor, batch)
+	for i := range policies {
+		policies[i].Log = nil
 	}
 	return policies, err
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
 	"icrl/internal/testkit"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
@@ -35,7 +33,7 @@ func (s *seen) Controller(_ *method.Models, eta float64, _ uint64) (control.Cont
 	return loop, nil
 }
 
-func (s *seen) Act(batch []control.Context) ([]*mat.Dense, error) {
+func (s *seen) Act(batch []control.Context) ([]pmd.Policy, error) {
 	s.look()
 	return control.RuleActor(pmd.PMD).Act(batch)
 }

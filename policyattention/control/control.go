@@ -65,17 +65,11 @@ func (c Context) checkTable(q *mat.Dense, s, a int) error {
 }
 
 // Actor maps each context (π̂_k, Q_k, η_k) of a batch to the returned policy
-// π̂_{k+1} [S, A]. A Loop hands out copies of Pi and Q and copies what it gets,
-// so an Actor may change and return them; it must not change the MDP.
+// π̂_{k+1} [S, A], perhaps with its logarithm, which tells a probability below the smallest float64 from none.
+// A Loop hands out copies of Pi and Q and copies what it gets, so an Actor may change and return them; it must
+// not change the MDP.
 type Actor interface {
-	Act(batch []Context) ([]*mat.Dense, error)
-}
-
-// LogActor is an Actor that returns the logarithms of its policies too, which tell a
-// probability below the smallest float64 from none.
-type LogActor interface {
-	Actor
-	ActLog(batch []Context) ([]pmd.Policy, error)
+	Act(batch []Context) ([]pmd.Policy, error)
 }
 
 // Critic maps each context (π̂_{k+1}, Q_k) of a batch to Q_{k+1} [S, A], one
@@ -206,20 +200,9 @@ func (l Loop) check() error {
 
 // Act returns what an actor answers to contexts, as a Loop asks it: the actor is given
 // copies, so that nothing it does to them reaches the caller's tables, and the policies,
-// one a context, are copied and checked. Those of a LogActor have their logarithms. An error names the context's
-// problem.
+// one a context, are copied and checked. An error names the context's problem.
 func Act(actor Actor, batch []Context) ([]pmd.Policy, error) {
-	var answers []pmd.Policy
-	var policies []*mat.Dense
-	var err error
-	if a, ok := actor.(LogActor); ok {
-		answers, err = a.ActLog(copies(batch))
-	} else {
-		policies, err = actor.Act(copies(batch))
-	}
-	for _, pi := range policies {
-		answers = append(answers, pmd.Policy{Pi: pi})
-	}
+	answers, err := actor.Act(copies(batch))
 	valid := func(c Context, p pmd.Policy, s, a int) error { return c.checkPolicy(p.Pi, s, a) }
 	return checked("actor", batch, answers, err, valid, pmd.Policy.Clone)
 }
@@ -268,7 +251,12 @@ func copies(batch []Context) []Context {
 type ActorFunc func(c Context) (*mat.Dense, error)
 
 // Act implements Actor.
-func (f ActorFunc) Act(batch []Context) ([]*mat.Dense, error) { return each(batch, f) }
+func (f ActorFunc) Act(batch []Context) ([]pmd.Policy, error) {
+	return each(batch, func(c Context) (pmd.Policy, error) {
+		pi, err := f(c)
+		return pmd.Policy{Pi: pi}, err
+	})
+}
 
 // CriticFunc is a Critic that treats each context by itself: f returns Q_{k+1}
 // [S, A]. An error names the problem.
@@ -277,20 +265,15 @@ type CriticFunc func(c Context) (*mat.Dense, error)
 // Evaluate implements Critic.
 func (f CriticFunc) Evaluate(batch []Context) ([]*mat.Dense, error) { return each(batch, f) }
 
-// RuleActor is a LogActor that applies a fixed update rule; RuleActor(pmd.PMD) is
+// RuleActor is an Actor that applies a fixed update rule, with logarithms; RuleActor(pmd.PMD) is
 // the exact actor.
 type RuleActor pmd.Rule
 
-// ActLog implements LogActor.
-func (r RuleActor) ActLog(batch []Context) ([]pmd.Policy, error) {
+// Act implements Actor.
+func (r RuleActor) Act(batch []Context) ([]pmd.Policy, error) {
 	return each(batch, func(c Context) (pmd.Policy, error) {
 		return pmd.Rule(r).Next(pmd.Policy{Pi: c.Pi, Log: c.LogPi}, c.Q, c.Eta)
 	})
-}
-
-// Act implements Actor.
-func (r RuleActor) Act(batch []Context) ([]*mat.Dense, error) {
-	return each(batch, func(c Context) (*mat.Dense, error) { return pmd.Rule(r).Update(c.Pi, c.Q, c.Eta) })
 }
 
 // MixedActor returns the mixture (1−φ)p + φ/A of another actor's policies p with
@@ -301,7 +284,7 @@ type MixedActor struct {
 }
 
 // Act implements Actor.
-func (m MixedActor) Act(batch []Context) ([]*mat.Dense, error) {
+func (m MixedActor) Act(batch []Context) ([]pmd.Policy, error) {
 	if m.Actor == nil {
 		return nil, errors.New("control: a mixture without an actor")
 	}
@@ -311,10 +294,11 @@ func (m MixedActor) Act(batch []Context) ([]*mat.Dense, error) {
 		return nil, err
 	}
 	for i, p := range policies {
+		policies[i].Log = nil
 		if env := own[i].MDP; env != nil && env.Masked() {
-			policies[i], err = pmd.MixWith(p, env.Uniform(), m.Phi)
+			policies[i].Pi, err = pmd.MixWith(p.Pi, env.Uniform(), m.Phi)
 		} else {
-			policies[i], err = pmd.Mix(p, m.Phi)
+			policies[i].Pi, err = pmd.Mix(p.Pi, m.Phi)
 		}
 		if err != nil {
 			return nil, err

@@ -93,11 +93,11 @@ func TestMixedActor(t *testing.T) {
 }
 
 type brokenActor struct {
-	policies []*mat.Dense
+	policies []pmd.Policy
 	err      error
 }
 
-func (b brokenActor) Act([]Context) ([]*mat.Dense, error) { return b.policies, b.err }
+func (b brokenActor) Act([]Context) ([]pmd.Policy, error) { return b.policies, b.err }
 
 func TestBrokenParts(t *testing.T) {
 	problems := draw(t, 5, 4, 1)
@@ -107,8 +107,8 @@ func TestBrokenParts(t *testing.T) {
 	}{
 		{brokenActor{err: errors.New("out of ink")}, "out of ink"},
 		{brokenActor{}, "returned 0 tables for 1 contexts"},
-		{brokenActor{policies: []*mat.Dense{nil}}, "policy is missing"},
-		{brokenActor{policies: []*mat.Dense{mat.NewDense(4, 3, nil)}}, "sums to 0"},
+		{brokenActor{policies: []pmd.Policy{{}}}, "policy is missing"},
+		{brokenActor{policies: []pmd.Policy{{Pi: mat.NewDense(4, 3, nil)}}}, "sums to 0"},
 	} {
 		_, err := Loop{Actor: test.actor, Critic: ExactCritic{}, Eta: 0.8}.Run(problems, 2)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
@@ -121,7 +121,7 @@ func TestBrokenParts(t *testing.T) {
 		}
 	}
 	for _, eta := range []float64{-3, math.NaN(), math.Inf(1)} {
-		own := Loop{Actor: brokenActor{policies: []*mat.Dense{problems[0].Pi0}}, Critic: ExactCritic{}, Eta: eta}
+		own := Loop{Actor: brokenActor{policies: []pmd.Policy{{Pi: problems[0].Pi0}}}, Critic: ExactCritic{}, Eta: eta}
 		if _, err := own.Run(problems, 2); err == nil || !strings.Contains(err.Error(), "eta is") {
 			t.Errorf("step size %v: error %v", eta, err)
 		}
@@ -148,23 +148,24 @@ func TestBrokenParts(t *testing.T) {
 // inPlace is exact PMD that writes its results over what it is given.
 type inPlace struct{}
 
-func (inPlace) Act(batch []Context) ([]*mat.Dense, error) {
+func (inPlace) Act(batch []Context) ([]pmd.Policy, error) {
 	out, err := RuleActor(pmd.PMD).Act(batch)
-	return over(batch, out, func(c Context) *mat.Dense { c.Q.Zero(); return c.Pi }), err
+	for i, c := range batch {
+		c.Q.Zero()
+		c.Pi.Copy(out[i].Pi)
+		out[i], batch[i] = pmd.Policy{Pi: c.Pi}, Context{}
+	}
+	return out, err
 }
 
 func (inPlace) Evaluate(batch []Context) ([]*mat.Dense, error) {
 	out, err := ExactCritic{}.Evaluate(batch)
-	return over(batch, out, func(c Context) *mat.Dense { c.Pi.Zero(); return c.Q }), err
-}
-
-func over(batch []Context, tables []*mat.Dense, of func(Context) *mat.Dense) []*mat.Dense {
 	for i, c := range batch {
-		into := of(c)
-		into.Copy(tables[i])
-		tables[i], batch[i] = into, Context{}
+		c.Pi.Zero()
+		c.Q.Copy(out[i])
+		out[i], batch[i] = c.Q, Context{}
 	}
-	return tables
+	return out, err
 }
 
 func TestPartsThatWriteOverTheirInputs(t *testing.T) {

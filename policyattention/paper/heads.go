@@ -163,7 +163,7 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 }
 
 // elsewhere are n contexts of as many other MDPs, drawn as in training, and PMD's policies there.
-func elsewhere(c train.Config, root uint64, n int) (contexts []control.Context, exact []*mat.Dense, err error) {
+func elsewhere(c train.Config, root uint64, n int) (contexts []control.Context, exact []pmd.Policy, err error) {
 	c.Task, c.Seed, c.MDPs, c.Examples, c.Batch = root, root, n, n, 1
 	if contexts, err = c.Contexts(); err != nil {
 		return nil, nil, err
@@ -173,7 +173,7 @@ func elsewhere(c train.Config, root uint64, n int) (contexts []control.Context, 
 }
 
 // rowL1 is the mean row-L1 distance of an actor's policies to exact ones.
-func rowL1(c train.Config, params []float32, contexts []control.Context, exact []*mat.Dense) (float64, error) {
+func rowL1(c train.Config, params []float32, contexts []control.Context, exact []pmd.Policy) (float64, error) {
 	model, err := train.NewModel(c, params)
 	if err != nil {
 		return 0, err
@@ -188,7 +188,7 @@ func rowL1(c train.Config, params []float32, contexts []control.Context, exact [
 	}
 	sum := 0.
 	for i := range contexts {
-		sum += pmd.RowL1(policies[i], exact[i])
+		sum += pmd.RowL1(policies[i].Pi, exact[i].Pi)
 	}
 	return sum / float64(len(contexts)), nil
 }

@@ -28,7 +28,7 @@ func TestResized(t *testing.T) {
 			x.Q.SetRow(s, q.RawRowView(s%4))
 		}
 		actor := testkit.Must(testkit.Must(resized(model, states))(t).Actor())(t)
-		return testkit.Must(actor.Act([]control.Context{x}))(t)[0]
+		return testkit.Must(actor.Act([]control.Context{x}))(t)[0].Pi
 	}
 	own, other := act(4), act(8)
 	for s := range 8 {

@@ -109,11 +109,13 @@ func (m *Model) Actor() (control.Actor, error) {
 type actor struct{ *Model }
 
 // Act implements control.Actor.
-func (m actor) Act(batch []control.Context) ([]*mat.Dense, error) {
+func (m actor) Act(batch []control.Context) ([]pmd.Policy, error) {
 	tables, err := m.answers(batch, func(x control.Context, into []float32) {
 		m.Config.actorTokens(into, x.Pi, x.Q, x.Eta)
 	})
+	policies := make([]pmd.Policy, len(tables))
 	for i, logits := range tables {
+		policies[i].Pi = logits
 		for s := range m.Config.States() {
 			row := logits.RawRowView(s)
 			for a := range row {
@@ -124,7 +126,7 @@ func (m actor) Act(batch []control.Context) ([]*mat.Dense, error) {
 			pmd.Softmax(row)
 		}
 	}
-	return tables, err
+	return policies, err
 }
 
 // Trace returns every intermediate result of the network on an actor's context.

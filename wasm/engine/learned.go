@@ -42,7 +42,7 @@ func (e *Engine) Compare(k int) (*mat.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
-	return next[0], nil
+	return next[0].Pi, nil
 }
 
 // Look takes state s of the decoder's context of round k through the trained network.
