@@ -95,13 +95,7 @@ func (p Preset) Check() error {
 		}
 	}
 	for _, row := range p.Rows {
-		b, ok := blocks[row.Block]
-		if !ok {
-			return fmt.Errorf("experiment: preset %s: there is no block %q", p.Name, row.Block)
-		}
-		if _, err := p.Methods.Find(row.Method); err != nil {
-			return fmt.Errorf("experiment: preset %s: %w", p.Name, err)
-		}
+		b := blocks[row.Block]
 		if rounds := slices.Max(append([]int{0}, baseline.Horizons...)); b.Policies != nil &&
 			p.Protocol.Rounds < rounds {
 			return fmt.Errorf("experiment: preset %s: %d rounds, block %s keeps round %d", p.Name, p.Protocol.Rounds,

@@ -51,13 +51,13 @@ func Networks(all []Weights) bool {
 	})
 }
 
-// Models loads trained weights and compiles programs, each once.
+// Models loads trained weights, each once.
 type Models struct {
 	Path    func(Weights) (string, error) // of a file of weights
 	Backend func() (compute.Backend, error)
 
 	mu   sync.Mutex
-	kept map[any]any // models by path, programs by what they depend on
+	kept map[string]any // by path
 }
 
 // Load loads weights by a function of their file's path.
@@ -67,38 +67,20 @@ func Load[M any](m *Models, w Weights, read func(path string) (M, error)) (M, er
 		var none M
 		return none, err
 	}
-	return once(m, path, func() (model M, err error) {
-		if err := w.Check(path); err != nil {
-			return model, err
-		}
-		return read(path)
-	})
-}
-
-// Compile compiles a program. Those of equal keys must be the same.
-func Compile[P any](m *Models, key any, compile func(compute.Backend) (P, error)) (P, error) {
-	return once(m, key, func() (program P, err error) {
-		b, err := m.Backend()
-		if err != nil {
-			return program, err
-		}
-		return compile(b)
-	})
-}
-
-// once makes what belongs to a key, and keeps it.
-func once[T any](m *Models, key any, make func() (T, error)) (T, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if kept, ok := m.kept[key].(T); ok {
+	if kept, ok := m.kept[path].(M); ok {
 		return kept, nil
 	}
-	made, err := make()
+	var model M
+	if err = w.Check(path); err == nil {
+		model, err = read(path)
+	}
 	if err == nil {
 		if m.kept == nil {
-			m.kept = map[any]any{}
+			m.kept = map[string]any{}
 		}
-		m.kept[key] = made
+		m.kept[path] = model
 	}
-	return made, err
+	return model, err
 }

@@ -20,8 +20,8 @@ type Session struct {
 	*state
 	job           Job
 	backend       compute.Backend
-	data          []*tensors.Tensor // on the device
-	trainer       *trainer          // nil where GoMLX computes gradients
+	data          []*tensors.Tensor
+	trainer       *trainer // nil where GoMLX computes gradients
 	differentiate *Exec
 }
 
@@ -38,11 +38,7 @@ func newSession(b compute.Backend, j Job, from *state) (*Session, error) {
 	s := &Session{state: from, job: j, backend: b}
 	var err error
 	if j.Batches.Data != nil {
-		var data []*tensors.Tensor
-		if data, err = j.Batches.Data(); err != nil {
-			return nil, err
-		}
-		if s.data, err = onDevice(b, data); err != nil {
+		if s.data, err = j.Batches.Data(); err != nil {
 			return nil, err
 		}
 	}
@@ -118,20 +114,4 @@ func (s *Session) Close() {
 	for _, x := range s.data {
 		x.FinalizeAll() //nolint:errcheck // nothing is left to do about it
 	}
-}
-
-// onDevice returns copies of arrays that are on a device alone.
-func onDevice(b compute.Backend, data []*tensors.Tensor) (all []*tensors.Tensor, err error) {
-	for _, x := range data {
-		own, err := x.LocalClone()
-		if err == nil {
-			err = own.MaterializeOnDevice(b, false, 0)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("train: moving data to the device: %w", err)
-		}
-		own.FinalizeLocal()
-		all = append(all, own)
-	}
-	return all, nil
 }

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/gomlx/core/graph"
+
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
@@ -130,19 +132,26 @@ var Method = method.Method{
 	},
 }
 
-// open compiles the network, once for all weights of a shape, and reads those of a deployment.
+// network is a trained one, ready to run.
+type network struct {
+	*graph.Exec
+	params []float32
+}
+
+// open reads and compiles the network of a deployment.
 func open(m *method.Models, d *method.InContext[Config]) (func(lives int) baseline.Reader, error) {
-	program := d.Training
-	program.Seed = 0
-	exec, err := method.Compile(m, program, program.compile)
-	if err != nil {
-		return nil, err
-	}
-	params, err := method.Load(m, d.Weights()[0], func(path string) ([]float32, error) {
-		_, params, err := train.ReadParams(path, Config.Layout)
-		return params, err
+	c := d.Training
+	n, err := method.Load(m, d.Weights()[0], func(path string) (n network, err error) {
+		if _, n.params, err = train.ReadParams(path, Config.Layout); err != nil {
+			return n, err
+		}
+		on, err := m.Backend()
+		if err == nil {
+			n.Exec, err = c.compile(on)
+		}
+		return n, err
 	})
-	return func(lives int) baseline.Reader { return program.reader(exec, params, lives, d.Cleared) }, err
+	return func(lives int) baseline.Reader { return c.reader(n.Exec, n.params, lives, d.Cleared) }, err
 }
 
 // Key implements method.Training.
