@@ -7,6 +7,8 @@ import (
 	"github.com/gomlx/compute"
 
 	"icrl/policyattention/train"
+	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/engine"
 )
 
 // Training is everything that a training run depends on, but for the backend's
@@ -31,6 +33,15 @@ type Weights struct {
 func Last(t Training) Weights {
 	job, _ := t.Job() // Check tells of an invalid one
 	return Weights{t, job.Steps}
+}
+
+// Params reads these very weights from a file, see [train.Job.Params].
+func (w Weights) Params(path string) ([]float32, error) {
+	job, err := w.Training.Job()
+	if err != nil {
+		return nil, err
+	}
+	return job.Params(path, w.Step)
 }
 
 // Check returns an error unless a file holds these very weights.
@@ -60,7 +71,7 @@ type Models struct {
 	kept map[string]any // by path
 }
 
-// Load loads weights by a function of their file's path.
+// Load loads weights by a function of their file's path, which refuses others.
 func Load[M any](m *Models, w Weights, read func(path string) (M, error)) (M, error) {
 	path, err := m.Path(w)
 	if err != nil {
@@ -72,10 +83,7 @@ func Load[M any](m *Models, w Weights, read func(path string) (M, error)) (M, er
 	if kept, ok := m.kept[path].(M); ok {
 		return kept, nil
 	}
-	var model M
-	if err = w.Check(path); err == nil {
-		model, err = read(path)
-	}
+	model, err := read(path)
 	if err == nil {
 		if m.kept == nil {
 			m.kept = map[string]any{}
@@ -83,4 +91,15 @@ func Load[M any](m *Models, w Weights, read func(path string) (M, error)) (M, er
 		m.kept[path] = model
 	}
 	return model, err
+}
+
+// Network loads the weights of a network of a shape.
+func Network(m *Models, w Weights, shape transformer.Config) (*engine.Network[float32], error) {
+	return Load(m, w, func(path string) (*engine.Network[float32], error) {
+		params, err := w.Params(path)
+		if err != nil {
+			return nil, err
+		}
+		return engine.New[float32](shape, params)
+	})
 }

@@ -13,8 +13,9 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
-	"icrl/policyattention/train"
+	"icrl/policyattention/transformer/engine"
 )
 
 func TestAnySets(t *testing.T) {
@@ -99,7 +100,9 @@ func TestAnyLosses(t *testing.T) {
 func TestCliffsHold(t *testing.T) {
 	double := testkit.Must(anymdp.Released())(t)
 	paths := testkit.Must(filepath.Glob("../../artifacts/paper/train/any-31000-*/weights.safetensors"))(t)
-	single := testkit.Must(train.LoadNetwork[anymdp.Config](paths[0]))(t)
+	released := anymdp.Standard(31000)
+	params := testkit.Must(method.Last(released).Params(paths[0]))(t)
+	single := testkit.Must(engine.New[float32](released.Network(), params))(t)
 	var problems []anyProblem
 	for i, p := range testkit.Must(mdp.Random.Draw(991, 8, 3, 24))(t) {
 		cost := math.Pow(10, float64(i/2+1)) // to 10¹²

@@ -146,7 +146,14 @@ func (w *Weights) Weights() []method.Weights {
 
 // model loads the weights.
 func (w *Weights) model(m *method.Models) (*train.Model, error) {
-	return method.Load(m, w.Weights()[0], train.Load)
+	weights := w.Weights()[0]
+	return method.Load(m, weights, func(path string) (*train.Model, error) {
+		params, err := weights.Params(path)
+		if err != nil {
+			return nil, err
+		}
+		return train.NewModel(w.Training, params)
+	})
 }
 
 // Actor implements method.Actor.

@@ -137,28 +137,36 @@ func (j Job) named(params []float32) (all []safetensors.Tensor) {
 	return all
 }
 
+// Params reads the weights after a step of this very job as the flat parameter vector. It returns an error for any
+// other file, and for one that has been changed since.
+func (j Job) Params(path string, step int) ([]float32, error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	config := JSON(j.Config)
+	if at := f.Metadata["step"]; f.Metadata["config"] != string(config) || at != strconv.Itoa(step) {
+		return nil, fmt.Errorf("train: %s holds step %s of configuration %.12s, want step %d of %.12s", path, at,
+			f.Metadata["config_sha256"], step, Hash(config))
+	}
+	params, err := transformer.Flat(j.Model.Layout(), safetensors.Floats(f))
+	if err != nil {
+		return nil, fmt.Errorf("train: %s: %w", path, err)
+	}
+	return params, nil
+}
+
 // Check returns an error unless a file holds the weights after a step of this very job.
 func (j Job) Check(path string, step int) error {
 	if j.Holds != nil {
 		return j.Holds(path, step)
 	}
-	f, err := open(path)
-	if err != nil {
-		return err
-	}
-	config := JSON(j.Config)
-	if at := f.Metadata["step"]; f.Metadata["config"] != string(config) || at != strconv.Itoa(step) {
-		return fmt.Errorf("train: %s holds step %s of configuration %.12s, want step %d of %.12s", path, at,
-			f.Metadata["config_sha256"], step, Hash(config))
-	}
-	if _, err = transformer.Flat(j.Model.Layout(), safetensors.Floats(f)); err != nil {
-		return fmt.Errorf("train: %s: %w", path, err)
-	}
-	return nil
+	_, err := j.Params(path, step)
+	return err
 }
 
 // Seal adds to the metadata the digest of everything else in the file, without which
-// ReadParams refuses it.
+// it is refused.
 func Seal(f *safetensors.File) error {
 	digest, err := digest(f)
 	if err != nil {
@@ -200,47 +208,4 @@ func open(path string) (*safetensors.File, error) {
 		return nil, fmt.Errorf("train: %s states no configuration", path)
 	}
 	return f, nil
-}
-
-// ReadParams reads weights that a Job released, whose configuration is the JSON of a C: that, and the flat parameter
-// vector. The function layout says which parameters the model of a configuration has. It returns an error for an
-// invalid configuration, and if the file has been changed since.
-func ReadParams[C interface{ Validate() error }](path string, layout func(C) []transformer.Tensor) (
-	c C, params []float32, err error,
-) {
-	f, err := open(path)
-	if err != nil {
-		return c, nil, err
-	}
-	config := []byte(f.Metadata["config"])
-	if err = json.Unmarshal(config, &c); err == nil {
-		err = c.Validate()
-	}
-	if err != nil {
-		var none C
-		const format = "train: not the weights that were asked for: of the configuration %.40s…: %w (in %s)"
-		return none, nil, fmt.Errorf(format, config, err, path)
-	}
-	if params, err = transformer.Flat(layout(c), safetensors.Floats(f)); err != nil {
-		return c, nil, fmt.Errorf("train: %s: %w", path, err)
-	}
-	return c, params, nil
-}
-
-// Network is the configuration of a training run whose model is a network on sequences.
-type Network interface {
-	Validate() error
-	Network() transformer.Config
-}
-
-// layout lists the parameters of the network that a configuration is of.
-func layout[C Network](c C) []transformer.Tensor { return c.Network().Layout() }
-
-// LoadNetwork reads the network of a training run.
-func LoadNetwork[C Network](path string) (*engine.Network[float32], error) {
-	c, params, err := ReadParams(path, layout[C])
-	if err != nil {
-		return nil, err
-	}
-	return engine.New[float32](c.Network(), params)
 }

@@ -1,15 +1,18 @@
 package train
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
+	"icrl/internal/safetensors"
 	"icrl/policyattention/control"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/transformer"
 	"icrl/policyattention/transformer/engine"
 )
 
@@ -23,9 +26,22 @@ type Model struct {
 
 // Load reads weights that Train released.
 func Load(path string) (*Model, error) {
-	c, params, err := ReadParams(path, layout[Config])
+	f, err := open(path)
 	if err != nil {
 		return nil, err
+	}
+	var c Config
+	config := []byte(f.Metadata["config"])
+	if err = json.Unmarshal(config, &c); err == nil {
+		err = c.Validate()
+	}
+	if err != nil {
+		const format = "train: not the weights that were asked for: of the configuration %.40s…: %w (in %s)"
+		return nil, fmt.Errorf(format, config, err, path)
+	}
+	params, err := transformer.Flat(c.Network().Layout(), safetensors.Floats(f))
+	if err != nil {
+		return nil, fmt.Errorf("train: %s: %w", path, err)
 	}
 	return NewModel(c, params)
 }

@@ -235,9 +235,7 @@ func TestTrainable(t *testing.T) {
 					t.Fatalf("%s: the loss of step %d is %v, want %v", tc.name, i+1, got, want)
 				}
 			}
-			layout := func(lineConfig) []transformer.Tensor { return line{}.Layout() }
-			_, got, err := ReadParams(result.Weights, layout)
-			testkit.Check(t, err)
+			got := testkit.Must(job.Params(result.Weights, steps))(t)
 			for i, want := range params {
 				if !(math.Abs(float64(got[i])-want) < 1e-5) {
 					t.Errorf("%s: parameter %d is %v, want %v", tc.name, i, got[i], want)

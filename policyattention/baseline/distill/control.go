@@ -8,13 +8,12 @@ import (
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
-	"icrl/policyattention/train"
 	"icrl/policyattention/transformer/engine"
 )
 
 // open reads the network of a deployment.
 func open(m *method.Models, d *method.InContext[Config]) (func(lives int) baseline.Reader, error) {
-	network, err := method.Load(m, method.Last(d.Training), train.LoadNetwork[Config])
+	network, err := method.Network(m, method.Last(d.Training), d.Training.Network())
 	return func(lives int) baseline.Reader { return newReader(d.Training, network, lives, d.Cleared) }, err
 }
 

@@ -173,13 +173,17 @@ func TestFiles(t *testing.T) {
 	trained := testkit.Must(recipe.Train(context.Background(), nil))(t)
 	path := filepath.Join(t.TempDir(), "block.safetensors")
 	testkit.Check(t, recipe.write(path, trained))
-	again, stored, err := read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again != recipe || !mat.Equal(stored.Block.P, trained.Block.P) || !mat.Equal(stored.Block.V, trained.Block.V) ||
+	stored := testkit.Must(recipe.read(path, 2))(t)
+	if !mat.Equal(stored.Block.P, trained.Block.P) || !mat.Equal(stored.Block.V, trained.Block.V) ||
 		!slices.Equal(stored.Loss, trained.Loss) {
-		t.Errorf("what was read, %+v, is not what was written, %+v", again, recipe)
+		t.Errorf("what was read, %+v, is not what was written, %+v", stored, trained)
+	}
+	other := recipe
+	other.Seed++
+	for step, c := range map[int]Config{1: recipe, 2: other} {
+		if _, err := c.read(path, step); err == nil || !strings.Contains(err.Error(), "want step") {
+			t.Errorf("step %d of %+v: error %v", step, c, err)
+		}
 	}
 	// Numbers that no training wrote.
 	for name, at := range map[string]*float64{"P": &stored.Block.P.RawMatrix().Data[3],
@@ -187,7 +191,7 @@ func TestFiles(t *testing.T) {
 		was := *at
 		*at = math.NaN()
 		testkit.Check(t, recipe.write(path, stored))
-		if _, _, err := read(path); err == nil || !strings.Contains(err.Error(), strconv.Quote(name)) {
+		if _, err := recipe.read(path, 2); err == nil || !strings.Contains(err.Error(), strconv.Quote(name)) {
 			t.Errorf("NaN in %s: error %v", name, err)
 		}
 		*at = was
@@ -195,7 +199,7 @@ func TestFiles(t *testing.T) {
 	// A recipe that does not fit the tensors.
 	recipe.States = 4
 	testkit.Check(t, recipe.write(path, trained))
-	if _, _, err := read(path); err == nil {
+	if _, err := recipe.read(path, 2); err == nil {
 		t.Error("a block of another shape passed")
 	}
 }

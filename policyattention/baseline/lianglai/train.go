@@ -2,7 +2,6 @@ package lianglai
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -14,6 +13,7 @@ import (
 	"icrl/internal/safetensors"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 )
@@ -393,18 +393,16 @@ func (t Config) write(path string, trained *Trained) error {
 	return safetensors.WriteFile(path, f)
 }
 
-// read reads what write stored. It returns an error on tensors of other shapes or with numbers
-// that are not finite.
-func read(path string) (t Config, trained *Trained, err error) {
+// read reads what write stored of this very recipe, after its last step. It returns an error for another file, and on
+// tensors of other shapes or with numbers that are not finite.
+func (t Config) read(path string, step int) (*Trained, error) {
 	f, err := safetensors.ReadFile(path)
 	if err != nil {
-		return t, nil, fmt.Errorf("lianglai: %w", err)
+		return nil, fmt.Errorf("lianglai: %w", err)
 	}
-	if err = json.Unmarshal([]byte(f.Metadata["config"]), &t); err == nil {
-		err = t.Validate()
-	}
-	if err != nil {
-		return t, nil, fmt.Errorf("lianglai: %s states no recipe: %w", path, err)
+	if config := f.Metadata["config"]; config != string(train.JSON(t)) || step != t.Steps {
+		return nil, fmt.Errorf("lianglai: %s holds configuration %.12s, want step %d of %.12s", path,
+			train.Hash([]byte(config)), step, method.Hash(t))
 	}
 	prompt, parts := NewActorCriticPrompt(t.States, t.Actions), [3][]float64{}
 	d := prompt.width
@@ -416,9 +414,9 @@ func read(path string) (t Config, trained *Trained, err error) {
 			err = fmt.Errorf("%d numbers, want %d that are finite", len(parts[i]), size)
 		}
 		if err != nil {
-			return t, nil, fmt.Errorf("lianglai: tensor %q: %w (in %s)", name, err, path)
+			return nil, fmt.Errorf("lianglai: tensor %q: %w (in %s)", name, err, path)
 		}
 	}
 	block := &Block{prompt, mat.NewDense(d, d, parts[0]), mat.NewDense(d, d, parts[1])}
-	return t, &Trained{Block: block, Loss: parts[2]}, nil
+	return &Trained{Block: block, Loss: parts[2]}, nil
 }

@@ -142,7 +142,7 @@ type network struct {
 func open(m *method.Models, d *method.InContext[Config]) (func(lives int) baseline.Reader, error) {
 	c := d.Training
 	n, err := method.Load(m, d.Weights()[0], func(path string) (n network, err error) {
-		if _, n.params, err = train.ReadParams(path, Config.Layout); err != nil {
+		if n.params, err = d.Weights()[0].Params(path); err != nil {
 			return n, err
 		}
 		on, err := m.Backend()
