@@ -63,7 +63,7 @@ func (l *improved) Act(batch []control.Context) (policies []pmd.Policy, err erro
 		batch[i].Q = q
 	}
 	policies, err = control.Act(l.actor, batch)
-	for i := range policies {
+	for i := range policies { // as stored rows were computed: what underflows stays 0
 		policies[i].Log = nil
 	}
 	return policies, err

@@ -96,6 +96,9 @@ func (p Preset) Check() error {
 	}
 	for _, row := range p.Rows {
 		b := blocks[row.Block]
+		if len(row.Sizes) == 0 {
+			return fmt.Errorf("experiment: preset %s: %s in block %s has no sizes", p.Name, row.Method, row.Block)
+		}
 		if rounds := slices.Max(append([]int{0}, baseline.Horizons...)); b.Policies != nil &&
 			p.Protocol.Rounds < rounds {
 			return fmt.Errorf("experiment: preset %s: %d rounds, block %s keeps round %d", p.Name, p.Protocol.Rounds,
@@ -110,7 +113,7 @@ func (p Preset) Check() error {
 	}
 	units, err := p.Cells()
 	if err != nil {
-		return err
+		return fmt.Errorf("experiment: preset %s: %w", p.Name, err)
 	}
 	names := map[string]string{}
 	for _, u := range units {

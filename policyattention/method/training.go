@@ -93,13 +93,17 @@ func Load[M any](m *Models, w Weights, read func(path string) (M, error)) (M, er
 	return model, err
 }
 
-// Network loads the weights of a network of a shape.
-func Network(m *Models, w Weights, shape transformer.Config) (*engine.Network[float32], error) {
+// Network loads the network of a training run, after its last step.
+func Network(m *Models, t interface {
+	Training
+	Network() transformer.Config
+}) (*engine.Network[float32], error) {
+	w := Last(t)
 	return Load(m, w, func(path string) (*engine.Network[float32], error) {
 		params, err := w.Params(path)
 		if err != nil {
 			return nil, err
 		}
-		return engine.New[float32](shape, params)
+		return engine.New[float32](t.Network(), params)
 	})
 }

@@ -31,7 +31,7 @@ import (
 
 // anyForward is the network of a training run in float32.
 func anyForward(m *method.Models, c anymdp.Config) (anymdp.Forward, error) {
-	model, err := method.Network(m, method.Last(c), c.Network())
+	model, err := method.Network(m, c)
 	if err != nil {
 		return nil, fmt.Errorf("any: %w", err)
 	}

@@ -55,7 +55,7 @@ func (c *MemoryCritic) Weights() []method.Weights { return []method.Weights{meth
 
 // Critic implements method.Critic.
 func (c *MemoryCritic) Critic(m *method.Models, root uint64) (control.Critic, error) {
-	model, err := method.Network(m, method.Last(c.Training), c.Training.Network())
+	model, err := method.Network(m, c.Training)
 	if err != nil {
 		return nil, err
 	}

@@ -102,7 +102,7 @@ func (s *Store) audit() (t Table) {
 }
 
 // learner returns the recipe that another is the control of, one that remembers nothing between rounds, trained so or
-// cleared; a recipe that is no control is its own.
+// cleared; a recipe that is no control is its own. Of several controls the first in recipes.tsv counts.
 func learner(recipe string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(recipe, "-short"), "-cleared")
 }

@@ -121,8 +121,8 @@ type Batches struct {
 	Names []string
 	// Index returns which examples of Data a step takes [Examples]; the model gets them as an array [Examples, 1].
 	Index func(step int) []int32
-	// Arrays returns the arrays [Examples, …] of a step, where there is no Index. Both count steps from 0 and are
-	// pure functions of them, and shapes and types are the same at every step.
+	// Arrays returns the arrays [Examples, …] of a step, where there is no Index; they are freed after it. Both count
+	// steps from 0 and are pure functions of them, and shapes and types are the same at every step.
 	Arrays func(step int) ([]*tensors.Tensor, error)
 	// Collect, if not nil, makes batches depend on the weights, as in policy optimization online: it is shown the
 	// parameters [Size] before each step that Every divides, and the backend that the run is on. The batches of that
@@ -137,9 +137,11 @@ func (b Batches) of(step int) ([]*tensors.Tensor, error) {
 	if b.Index == nil {
 		return b.Arrays(step)
 	}
-	index := b.Index(step)
-	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(index, len(index), 1)}, nil
+	return []*tensors.Tensor{indices(b.Index(step))}, nil
 }
+
+// indices are those of some examples as the model gets them.
+func indices(of []int32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(of, len(of), 1) }
 
 // every is how many steps of a run belong together.
 func (b Batches) every() int {

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -46,12 +45,16 @@ func newSession(b compute.Backend, j Job, from *state) (*Session, error) {
 		s.trainer, err = newTrainer(b, t, j.Batches.Index, s.data, s.optimizer)
 	} else {
 		s.differentiate, err = NewExec(b, func(in []*Node) (loss, gradient *Node) {
-			params, batch := in[0], 1+len(s.data)
-			loss = j.Model.Loss(params, in[1:batch], in[batch:])
+			params, data := in[0], len(in)-len(s.data)
+			loss = j.Model.Loss(params, in[data:], in[1:data])
 			return loss, Gradient(loss, params)[0]
 		})
 	}
-	return s, err
+	if err != nil {
+		s.free()
+		return nil, err
+	}
+	return s, nil
 }
 
 // Steps makes the next n optimizer steps and returns their losses [n]. It returns an error on a loss
@@ -87,21 +90,13 @@ func (s *Session) next() (loss float32, err error) {
 	if err != nil {
 		return 0, err
 	}
-	inputs := []any{s.optimizer.Params}
-	for _, x := range slices.Concat(s.data, batch) {
-		inputs = append(inputs, x)
-	}
-	outputs, err := s.differentiate.Call(inputs...)
+	params := tensors.FromFlatDataAndDimensions(s.optimizer.Params, len(s.optimizer.Params))
+	out, _, err := ask(s.differentiate, s.data, append([]*tensors.Tensor{params}, batch...)...)
 	if err != nil {
 		return 0, err
 	}
-	gradient, err := tensors.CopyFlatData[float32](outputs[1])
-	if err != nil {
-		return 0, err
-	}
-	s.optimizer.Step(s.step+1, [][]float32{gradient})
-	loss = tensors.ToScalar[float32](outputs[0])
-	return loss, errors.Join(outputs[0].FinalizeAll(), outputs[1].FinalizeAll())
+	s.optimizer.Step(s.step+1, out[1:])
+	return out[0][0], nil
 }
 
 // Close frees the session's memory on the device.
@@ -111,6 +106,10 @@ func (s *Session) Close() {
 	} else {
 		s.differentiate.Finalize()
 	}
+	s.free()
+}
+
+func (s *Session) free() {
 	for _, x := range s.data {
 		x.FinalizeAll() //nolint:errcheck // nothing is left to do about it
 	}

@@ -2,6 +2,7 @@ package train
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
@@ -13,7 +14,7 @@ import (
 )
 
 // trainer makes the steps of a Transformer by package engine. GoMLX makes the tokens of examples, and the slopes of the
-// loss in what the network has made of them. It panics where the graph of the objective does.
+// loss in what the network has made of them.
 type trainer struct {
 	network        *engine.Network[float32]
 	optimizer      *engine.Optimizer
@@ -24,7 +25,8 @@ type trainer struct {
 	gradients      [][]float32 // of parts of a batch
 }
 
-// newTrainer returns the trainer of a network on a backend, where the data is, for the parameters of an optimizer.
+// newTrainer returns the trainer of a network on a backend, from data, for the parameters of an optimizer. Its first call
+// of a program moves the data there, before there are several threads.
 func newTrainer(b compute.Backend, of Transformer, index func(step int) []int32, data []*tensors.Tensor,
 	o *engine.Optimizer) (t *trainer, err error) {
 	t = &trainer{optimizer: o, index: index, data: data}
@@ -45,7 +47,7 @@ func newTrainer(b compute.Backend, of Transformer, index func(step int) []int32,
 	if err != nil {
 		return nil, err
 	}
-	_, shape, err := t.ask(t.tokens, []int32{0})
+	_, shape, err := ask(t.tokens, t.data, indices([]int32{0}))
 	if err != nil {
 		return nil, err
 	}
@@ -57,20 +59,23 @@ func newTrainer(b compute.Backend, of Transformer, index func(step int) []int32,
 	return t, err
 }
 
-// ask calls a program on the inputs before the examples and the data, and returns what it puts out, row-major, and the
-// shape of the first output.
-func (t *trainer) ask(program *Exec, examples []int32, inputs ...any) (out [][]float32, shape []int, err error) {
-	inputs = append(inputs, tensors.FromFlatDataAndDimensions(examples, len(examples), 1))
-	for _, x := range t.data {
-		inputs = append(inputs, x)
+// ask calls a program on inputs, which it frees, and data. It returns what the program puts out, row-major, and the shape
+// of the first output.
+func ask(program *Exec, data []*tensors.Tensor, inputs ...*tensors.Tensor) (out [][]float32, shape []int, err error) {
+	var all []any
+	for _, x := range slices.Concat(inputs, data) {
+		all = append(all, x)
 	}
-	made, err := program.Call(inputs...)
-	for _, x := range made {
-		flat, failed := tensors.CopyFlatData[float32](x)
-		if out == nil {
+	made, err := program.Call(all...)
+	for i, x := range made {
+		if i == 0 {
 			shape = x.Shape().Dimensions
 		}
-		out, err = append(out, flat), errors.Join(err, failed, x.FinalizeAll())
+		flat, failed := tensors.CopyFlatData[float32](x)
+		out, err = append(out, flat), errors.Join(err, failed)
+	}
+	for _, x := range append(made, inputs...) {
+		err = errors.Join(err, x.FinalizeAll())
 	}
 	return out, shape, err
 }
@@ -121,7 +126,7 @@ func (t *trainer) step(step int) (loss float64, err error) {
 // block takes some examples of a batch of so many through the network and back, and returns their part of the mean
 // loss.
 func (t *trainer) block(examples []int32, batch int, gradient []float32) (loss float64, err error) {
-	tokens, shape, err := t.ask(t.tokens, examples)
+	tokens, shape, err := ask(t.tokens, t.data, indices(examples))
 	if err != nil {
 		return 0, err
 	}
@@ -130,7 +135,7 @@ func (t *trainer) block(examples []int32, batch int, gradient []float32) (loss f
 	err = t.network.Gradient(p, tokens[0], func(outputs []float32) {
 		y := tensors.FromFlatDataAndDimensions(outputs, p.B, p.K, t.network.Config.Outputs)
 		var out [][]float32
-		if out, _, failed = t.ask(t.slopes, examples, y); failed != nil {
+		if out, _, failed = ask(t.slopes, t.data, y, indices(examples)); failed != nil {
 			return
 		}
 		for i, v := range out[1] {

@@ -13,7 +13,7 @@ import (
 
 // open reads the network of a deployment.
 func open(m *method.Models, d *method.InContext[Config]) (func(lives int) baseline.Reader, error) {
-	network, err := method.Network(m, method.Last(d.Training), d.Training.Network())
+	network, err := method.Network(m, d.Training)
 	return func(lives int) baseline.Reader { return newReader(d.Training, network, lives, d.Cleared) }, err
 }
 

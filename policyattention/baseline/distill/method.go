@@ -15,8 +15,8 @@ import (
 // Method is Algorithm Distillation among the methods, whose source is [Source]. Its recipes are
 //
 //	full             the paper's, with its source rate
-//	full-short       its control with a context of one round
-//	full-cleared     another: its weights, with the context cleared before each round
+//	full-cleared     its control: its weights, with the context cleared before each round
+//	full-short       another: with a context of one round
 //	full-tuned       the paper's with the tuned source rate
 //	first            the paper's first attempt, which failed to qualify
 //	cpu              the budget for machines without a GPU, with the paper's source rate

@@ -16,7 +16,7 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// compile compiles the network, with the parameters as an input.
+// compile makes the program of the network, with the parameters as an input.
 func (c Config) compile(on compute.Backend) (*Exec, error) {
 	return NewExec(on, func(in []*Node) []*Node {
 		logits, values, after := c.apply(in[0], in[1:5], number{in[5], in[6]})

@@ -138,11 +138,11 @@ type network struct {
 	params []float32
 }
 
-// open reads and compiles the network of a deployment.
+// open reads the network of a deployment, whose program is compiled when it is first called.
 func open(m *method.Models, d *method.InContext[Config]) (func(lives int) baseline.Reader, error) {
-	c := d.Training
-	n, err := method.Load(m, d.Weights()[0], func(path string) (n network, err error) {
-		if n.params, err = d.Weights()[0].Params(path); err != nil {
+	c, w := d.Training, method.Last(d.Training)
+	n, err := method.Load(m, w, func(path string) (n network, err error) {
+		if n.params, err = w.Params(path); err != nil {
 			return n, err
 		}
 		on, err := m.Backend()
