@@ -87,8 +87,8 @@ var blocks = map[Block]block{
 	"qualification": {Problems: qualification, Policies: longest, Alone: true},       // are methods as published?
 
 	"tuning":    {Kind: stepSizes, Problems: calibration},                                 // step sizes
-	"sharpness": {Kind: atTemperatures, Problems: sharpening, Rounds: shortest, OneIn: 6}, // losses at temperatures
-	"sharpened": {Kind: atTemperatures, Rounds: shortest, OneIn: 2},                       // the benchmark's, again
+	"sharpness": {Kind: atTemperatures, Problems: sharpening, Rounds: shortest, OneIn: 8}, // losses at temperatures
+	"sharpened": {Kind: atTemperatures, Rounds: shortest, OneIn: 3},                       // the benchmark's, again
 
 	"mechanism":   {Kind: oneStep, Problems: heldOut},    // one-step inputs: which rule was learned?
 	"ablation":    {Kind: oneStep, Problems: heldOut},    // the same of networks without attention
@@ -314,4 +314,4 @@ const (
 // sampled is on how many problems the runs of networks are computed again, ofThousands where there are thousands,
 // and ofLearners those of methods without, all but tunings on problems that a new seed chooses each time: who replaces
 // half of a network's problems is found in 15 of 16 verifications.
-const sampled, ofThousands, ofLearners, inputs = 4, 8, 16, 18
+const sampled, ofThousands, ofLearners, inputs = 4, 7, 16, 18

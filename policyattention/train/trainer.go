@@ -25,8 +25,8 @@ type trainer struct {
 	gradients      [][]float32 // of parts of a batch
 }
 
-// newTrainer returns the trainer of a network on a backend, from data, for the parameters of an optimizer. Its first call
-// of a program moves the data there, before there are several threads.
+// newTrainer returns the trainer of a network on a backend, from data, for the parameters of an optimizer. Its first
+// call of a program moves the data there, before there are several threads.
 func newTrainer(b compute.Backend, of Transformer, index func(step int) []int32, data []*tensors.Tensor,
 	o *engine.Optimizer) (t *trainer, err error) {
 	t = &trainer{optimizer: o, index: index, data: data}
@@ -59,8 +59,8 @@ func newTrainer(b compute.Backend, of Transformer, index func(step int) []int32,
 	return t, err
 }
 
-// ask calls a program on inputs, which it frees, and data. It returns what the program puts out, row-major, and the shape
-// of the first output.
+// ask calls a program on inputs, which it frees, and data. It returns what the program puts out, row-major, and the
+// shape of the first output.
 func ask(program *Exec, data []*tensors.Tensor, inputs ...*tensors.Tensor) (out [][]float32, shape []int, err error) {
 	var all []any
 	for _, x := range slices.Concat(inputs, data) {
