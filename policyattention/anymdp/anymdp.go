@@ -180,7 +180,6 @@ func NewActor(forward Forward, readout Readout) (*Actor, error) {
 // the network's outputs are not finite.
 func (m *Actor) Act(batch []control.Context) ([]pmd.Policy, error) {
 	places := make([][]*place, len(batch))
-	var asked []*place
 	for i, x := range batch {
 		if x.Pi == nil || x.Pi.IsEmpty() {
 			return nil, fmt.Errorf("anymdp: problem %d: the policy is missing", x.Problem)
@@ -207,10 +206,10 @@ func (m *Actor) Act(batch []control.Context) ([]pmd.Policy, error) {
 				}
 			}
 			p.row = row
-			places[i], asked = append(places[i], p), append(asked, p)
+			places[i] = append(places[i], p)
 		}
 	}
-	if err := m.ask(asked); err != nil {
+	if err := m.ask(slices.Concat(places...)); err != nil {
 		return nil, err
 	}
 	policies := make([]pmd.Policy, len(batch))

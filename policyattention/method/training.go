@@ -93,17 +93,23 @@ func Load[M any](m *Models, w Weights, read func(path string) (M, error)) (M, er
 	return model, err
 }
 
+// Make loads weights and makes a model of the parameters.
+func Make[M any](m *Models, w Weights, model func(params []float32) (M, error)) (M, error) {
+	return Load(m, w, func(path string) (made M, err error) {
+		params, err := w.Params(path)
+		if err != nil {
+			return made, err
+		}
+		return model(params)
+	})
+}
+
 // Network loads the network of a training run, after its last step.
 func Network(m *Models, t interface {
 	Training
 	Network() transformer.Config
 }) (*engine.Network[float32], error) {
-	w := Last(t)
-	return Load(m, w, func(path string) (*engine.Network[float32], error) {
-		params, err := w.Params(path)
-		if err != nil {
-			return nil, err
-		}
+	return Make(m, Last(t), func(params []float32) (*engine.Network[float32], error) {
 		return engine.New[float32](t.Network(), params)
 	})
 }

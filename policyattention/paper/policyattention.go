@@ -146,12 +146,7 @@ func (w *Weights) Weights() []method.Weights {
 
 // model loads the weights.
 func (w *Weights) model(m *method.Models) (*train.Model, error) {
-	weights := w.Weights()[0]
-	return method.Load(m, weights, func(path string) (*train.Model, error) {
-		params, err := weights.Params(path)
-		if err != nil {
-			return nil, err
-		}
+	return method.Make(m, w.Weights()[0], func(params []float32) (*train.Model, error) {
 		return train.NewModel(w.Training, params)
 	})
 }

@@ -149,7 +149,12 @@ func (j Job) Params(path string, step int) ([]float32, error) {
 		return nil, fmt.Errorf("train: %s holds step %s of configuration %.12s, want step %d of %.12s", path, at,
 			f.Metadata["config_sha256"], step, Hash(config))
 	}
-	params, err := transformer.Flat(j.Model.Layout(), safetensors.Floats(f))
+	return flat(path, f, j.Model.Layout())
+}
+
+// flat returns the parameters of a layout that a file of weights holds.
+func flat(path string, f *safetensors.File, layout []transformer.Tensor) ([]float32, error) {
+	params, err := transformer.Flat(layout, safetensors.Floats(f))
 	if err != nil {
 		return nil, fmt.Errorf("train: %s: %w", path, err)
 	}

@@ -140,11 +140,9 @@ type network struct {
 
 // open reads the network of a deployment, whose program is compiled when it is first called.
 func open(m *method.Models, d *method.InContext[Config]) (func(lives int) baseline.Reader, error) {
-	c, w := d.Training, method.Last(d.Training)
-	n, err := method.Load(m, w, func(path string) (n network, err error) {
-		if n.params, err = w.Params(path); err != nil {
-			return n, err
-		}
+	c := d.Training
+	n, err := method.Make(m, method.Last(c), func(params []float32) (n network, err error) {
+		n.params = params
 		on, err := m.Backend()
 		if err == nil {
 			n.Exec, err = c.compile(on)
