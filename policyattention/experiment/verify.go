@@ -100,10 +100,8 @@ func (s *Store) Verify(ctx context.Context, whole bool, chosen uint64) (*Verific
 	}
 	found, left := make([]*Verification, len(tasks)), leftOut(tasks, whole, chosen)
 	var group errgroup.Group
-	group.SetLimit(2 * runtime.GOMAXPROCS(0)) // many wait for a network's answer
-	// Neighbours in the plan run the same compiled program. In any other order few of
-	// the workers wait for a compilation at the same time.
-	for _, i := range seed.New(0, "verification").Perm(len(tasks)) {
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range tasks {
 		found[i] = &Verification{Seed: chosen, left: left[i]}
 		group.Go(func() error {
 			if ctx.Err() != nil {
