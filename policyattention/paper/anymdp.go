@@ -12,68 +12,78 @@ import (
 )
 
 // anyMDP is a task of AnyMDP (Wang et al., arXiv 2502.02869), drawn as by its authors' program without potentials,
-// costs of actions and the check of optimal play's entropy: 32 states in a row, 5 actions that lead to some of those
+// costs of actions and the check of optimal play's entropy: states in a row, actions that lead to some of those
 // close by, a reward that grows along the row, pits that end an episode, and a goal at the far end.
-func anyMDP(rng *rand.Rand) (p, r *mat.Dense) {
-	const states, actions, starts, last = 32, 5, 3, 31
-	for {
-		p, r = transitions(states, actions)
-		ends, arrival, pits := make([]bool, states), make([]float64, states), max(0, between(rng, -.2, .4))
-		for s := starts; s < last; s++ {
-			ends[s] = rng.Float64() < pits
+func anyMDP(states, actions int, gamma float64) func(*rand.Rand) (p, r *mat.Dense) {
+	return func(rng *rand.Rand) (p, r *mat.Dense) {
+		for p == nil {
+			p, r = anyTask(rng, states, actions, gamma)
 		}
-		ends[last] = rng.Float64() < .3
-		base := .2 * rng.ExpFloat64()
-		for s := range states {
-			lead(rng, p, s, ends)
-			arrival[s] = base * max(0, rng.NormFloat64())
-		}
-		floats.CumSum(arrival, arrival)
-		floats.AddConst(-between(rng, .1, .9)*(arrival[last]+.2*base), arrival)
-		for s, end := range ends {
-			if end {
-				arrival[s] = 0
-			}
-		}
-		arrival[last]++
-		for range 5 { // until pits are worse and the goal is better than all else
-			for pair := range states * actions {
-				if !ends[pair/actions] {
-					r.Set(pair/actions, pair%actions, floats.Dot(p.RawRowView(pair), arrival))
-				}
-			}
-			m, err := mdp.New(farDiscount, p, r)
-			if err != nil {
-				break
-			}
-			x, err := m.Optimal()
-			if err != nil {
-				break
-			}
-			goal, share, worst := last, 1-farDiscount, slices.Max(x.V)
-			if ends[last] {
-				goal, share = last-1, 1
-			}
-			for s, end := range ends {
-				if !end {
-					worst = min(worst, x.V[s])
-				}
-			}
-			fair := true
-			for s := range last {
-				if ends[s] && arrival[s] > worst-1 {
-					arrival[s], fair = worst-between(rng, 2, 11), false
-				}
-			}
-			if rise := slices.Max(x.V[:starts]) - x.V[goal] + between(rng, 2, 5); rise > 0 {
-				arrival[last] += share * max(2*rise, between(rng, 1, 10))
-				fair = false
-			}
-			if fair {
-				return p, r
-			}
+		return p, r
+	}
+}
+
+// anyTask draws a task, nil where the first reward is not enough for it to be fair.
+func anyTask(rng *rand.Rand, states, actions int, gamma float64) (p, r *mat.Dense) {
+	const starts = 3
+	last := states - 1
+	p, r = transitions(states, actions)
+	ends, arrival, pits := make([]bool, states), make([]float64, states), max(0, between(rng, -.2, .4))
+	for s := starts; s < last; s++ {
+		ends[s] = rng.Float64() < pits
+	}
+	ends[last] = rng.Float64() < .3
+	base := .2 * rng.ExpFloat64()
+	for s := range states {
+		lead(rng, p, s, ends)
+		arrival[s] = base * max(0, rng.NormFloat64())
+	}
+	floats.CumSum(arrival, arrival)
+	floats.AddConst(-between(rng, .1, .9)*(arrival[last]+.2*base), arrival)
+	for s, end := range ends {
+		if end {
+			arrival[s] = 0
 		}
 	}
+	arrival[last]++
+	for range 5 { // until pits are worse and the goal is better than all else
+		for pair := range states * actions {
+			if !ends[pair/actions] {
+				r.Set(pair/actions, pair%actions, floats.Dot(p.RawRowView(pair), arrival))
+			}
+		}
+		m, err := mdp.New(gamma, p, r)
+		if err != nil {
+			return nil, nil
+		}
+		x, err := m.Optimal()
+		if err != nil {
+			return nil, nil
+		}
+		goal, share, worst := last, 1-gamma, slices.Max(x.V)
+		if ends[last] {
+			goal, share = last-1, 1
+		}
+		for s, end := range ends {
+			if !end {
+				worst = min(worst, x.V[s])
+			}
+		}
+		fair := true
+		for s := range last {
+			if ends[s] && arrival[s] > worst-1 {
+				arrival[s], fair = worst-between(rng, 2, 11), false
+			}
+		}
+		if rise := slices.Max(x.V[:starts]) - x.V[goal] + between(rng, 2, 5); rise > 0 {
+			arrival[last] += share * max(2*rise, between(rng, 1, 10))
+			fair = false
+		}
+		if fair {
+			return p, r
+		}
+	}
+	return nil, nil
 }
 
 func between(rng *rand.Rand, lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }

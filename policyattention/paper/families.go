@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -16,68 +17,87 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// family draws one problem's rewards [S, A] and transitions [S·A, S] from a random stream.
+// family draws one problem's transitions [S·A, S] and rewards [S, A] from a random stream.
 type family struct {
 	name string
 	draw func(rng *rand.Rand) (p, r *mat.Dense)
 }
 
-var families = []family{{"deep-sea", deepSea}, {"chain", chain}, {"garnet", garnet(32)}, {"garnet-64", garnet(64)},
-	{"maze", maze}, {"anymdp", anyMDP}}
+var families = []family{{"deep-sea", deepSea(8, 2)}, {"chain", chain(32, 2)}, {"garnet", garnet(32, 4)},
+	{"garnet-64", garnet(64, 4)}, {"maze", maze(8, 4)}, {"anymdp", anyMDP(32, 5, farDiscount)}}
 
 const farDiscount, familyRoot, familyProblems = .99, 61_900, 256
 
 // familyBackups are the backups after which policies are scored.
 var familyBackups = []int{10, 20, 50, 100, 200}
 
+// smallFamilies have the states and actions for which the benchmark's methods were trained, and their discount.
+var smallFamilies = []family{{"deep-sea", endless(deepSea(5, 3))}, {"chain", chain(16, 3)}, {"garnet", garnet(16, 3)},
+	{"maze", endless(maze(4, 3))}, {"anymdp", endless(anyMDP(16, 3, mdp.Discount))}}
+
+const smallStates, smallProblems, smallRounds = 16, 128, 40
+
 // transitions returns empty tables.
 func transitions(states, actions int) (p, r *mat.Dense) {
 	return mat.NewDense(states*actions, states, nil), mat.NewDense(states, actions, nil)
 }
 
-// deepSea is a triangle of depth 8 (Osband et al., ICLR 2020): one action of a state, which one is drawn,
-// goes down and right at a small cost, the other down and left. Only right all the way has a reward.
-func deepSea(rng *rand.Rand) (p, r *mat.Dense) {
-	const depth, last = 8, 8 * 9 / 2
-	p, r = transitions(last+1, 2)
-	place := func(i, j int) int { return min(last, i*(i+1)/2+max(0, j)) }
-	for i := range depth {
-		for j := range i + 1 {
-			s, right := place(i, j), rng.IntN(2)
-			p.Set(2*s+right, place(i+1, j+1), 1)
-			p.Set(2*s+1-right, place(i+1, j-1), 1)
-			r.Set(s, right, -.01/depth)
-			if i == depth-1 && j == i {
-				r.Set(s, right, 1)
+// deepSea is a triangle (Osband et al., ICLR 2020): one action of a state, which one is drawn, goes down and right at
+// a small cost, the others down and left. Only right all the way has a reward.
+func deepSea(depth, actions int) func(*rand.Rand) (p, r *mat.Dense) {
+	return func(rng *rand.Rand) (p, r *mat.Dense) {
+		last := depth * (depth + 1) / 2
+		p, r = transitions(last+1, actions)
+		place := func(i, j int) int { return min(last, i*(i+1)/2+max(0, j)) }
+		for i := range depth {
+			for j := range i + 1 {
+				s, right := place(i, j), rng.IntN(actions)
+				for a := range actions {
+					if a == right {
+						p.Set(s*actions+a, place(i+1, j+1), 1)
+					} else {
+						p.Set(s*actions+a, place(i+1, j-1), 1)
+					}
+				}
+				r.Set(s, right, -.01/float64(depth))
+				if i == depth-1 && j == i {
+					r.Set(s, right, 1)
+				}
 			}
 		}
+		for a := range actions {
+			p.Set(last*actions+a, last, 1)
+		}
+		return p, r
 	}
-	for a := range 2 {
-		p.Set(2*last+a, last, 1)
-	}
-	return p, r
 }
 
-// chain has 32 states. One action goes right nine times in ten and else left, the other left; there is
-// a reward of 1 at the right end, and of .01 at the left.
-func chain(*rand.Rand) (p, r *mat.Dense) {
-	const states = 32
-	p, r = transitions(states, 2)
-	for s := range states {
-		left, right := max(0, s-1), min(states-1, s+1)
-		p.Set(2*s, left, 1)
-		p.Set(2*s+1, right, .9)
-		p.Set(2*s+1, left, p.At(2*s+1, left)+.1)
+// chain has a reward of 1 at the right end, and of .01 at the left. One action goes right nine times in ten and else
+// left, the others left.
+func chain(states, actions int) func(*rand.Rand) (p, r *mat.Dense) {
+	return func(*rand.Rand) (p, r *mat.Dense) {
+		p, r = transitions(states, actions)
+		for s := range states {
+			left, right := max(0, s-1), min(states-1, s+1)
+			for a := range actions {
+				if a == 1 {
+					p.Set(s*actions+a, right, .9)
+					p.Set(s*actions+a, left, p.At(s*actions+a, left)+.1)
+				} else {
+					p.Set(s*actions+a, left, 1)
+				}
+			}
+		}
+		r.Set(0, 0, .01)
+		r.Set(states-1, 1, 1)
+		return p, r
 	}
-	r.Set(0, 0, .01)
-	r.Set(states-1, 1, 1)
-	return p, r
 }
 
-// garnet has 4 actions with 4 successors each, and rewards uniform on [−1, 1].
-func garnet(states int) func(*rand.Rand) (p, r *mat.Dense) {
+// garnet has 4 successors of each action, and rewards uniform on [−1, 1].
+func garnet(states, actions int) func(*rand.Rand) (p, r *mat.Dense) {
 	return func(rng *rand.Rand) (p, r *mat.Dense) {
-		const actions, branches = 4, 4
+		const branches = 4
 		p, r = transitions(states, actions)
 		weights := mdp.RandomPolicy(rng, states*actions, branches)
 		for pair := range states * actions {
@@ -90,36 +110,75 @@ func garnet(states int) func(*rand.Rand) (p, r *mat.Dense) {
 	}
 }
 
-// maze is a square of 8 × 8 cells, one in five a wall. A move slips to either side one time in ten, and
-// stays before a wall; the reward is 1 in the last cell, where one stays.
-func maze(rng *rand.Rand) (p, r *mat.Dense) {
-	const side, states, actions = 8, 64, 4
-	p, r = transitions(states, actions)
-	wall := make([]bool, states)
-	for s := range wall[:states-1] {
-		wall[s] = rng.Float64() < .2
-	}
-	moves := [actions][2]int{{0, 1}, {1, 0}, {0, -1}, {-1, 0}}
-	for s := range states {
-		for a := range actions {
-			for _, slip := range []int{0, 1, 3} {
-				move, share := moves[(a+slip)%actions], .1
-				if slip == 0 {
-					share = .8
+// maze is a square of cells, one in five a wall. Moves are to the right, down, to the left and, where there are four
+// actions, up. A move slips to either side one time in ten, and stays before a wall; the reward is 1 in the last cell,
+// where one stays.
+func maze(side, actions int) func(*rand.Rand) (p, r *mat.Dense) {
+	return func(rng *rand.Rand) (p, r *mat.Dense) {
+		states := side * side
+		p, r = transitions(states, actions)
+		wall := make([]bool, states)
+		for s := range wall[:states-1] {
+			wall[s] = rng.Float64() < .2
+		}
+		moves := [4][2]int{{0, 1}, {1, 0}, {0, -1}, {-1, 0}}
+		for s := range states {
+			for a := range actions {
+				for _, slip := range []int{0, 1, 3} {
+					move, share := moves[(a+slip)%4], .1
+					if slip == 0 {
+						share = .8
+					}
+					x, y := s%side+move[0], s/side+move[1]
+					next := s
+					if inside := x >= 0 && y >= 0 && x < side && y < side; inside && !wall[y*side+x] && s != states-1 {
+						next = y*side + x
+					}
+					p.Set(s*actions+a, next, p.At(s*actions+a, next)+share)
 				}
-				x, y := s%side+move[0], s/side+move[1]
-				next := s
-				if inside := x >= 0 && y >= 0 && x < side && y < side; inside && !wall[y*side+x] && s != states-1 {
-					next = y*side + x
+				if s == states-1 {
+					r.Set(s, a, 1)
 				}
-				p.Set(s*actions+a, next, p.At(s*actions+a, next)+share)
-			}
-			if s == states-1 {
-				r.Set(s, a, 1)
 			}
 		}
+		return p, r
 	}
-	return p, r
+}
+
+// endless makes problems for walks without resets: a state that no action leaves leads to state 0, and rewards are
+// scaled to at most 1.
+func endless(draw func(*rand.Rand) (p, r *mat.Dense)) func(*rand.Rand) (p, r *mat.Dense) {
+	return func(rng *rand.Rand) (p, r *mat.Dense) {
+		p, r = draw(rng)
+		states, actions := r.Dims()
+		for s := range states {
+			pairs := p.Slice(s*actions, (s+1)*actions, 0, states).(*mat.Dense)
+			if mat.Sum(pairs.ColView(s)) == float64(actions) {
+				pairs.Zero()
+				for a := range actions {
+					pairs.Set(a, 0, 1)
+				}
+			}
+		}
+		r.Scale(1/max(mat.Max(r), -mat.Min(r)), r)
+		return p, r
+	}
+}
+
+// pick draws problems by their places, with a random π₀.
+func (f family) pick(gamma float64, places []int32) (problems []mdp.Problem, err error) {
+	for _, i := range places {
+		rng := seed.New(familyRoot, "family", f.name, int(i))
+		p, r := f.draw(rng)
+		states, actions := r.Dims()
+		problem, err := mdp.NewProblem(gamma, p, r, mdp.RandomPolicy(rng, states, actions))
+		if err != nil {
+			return nil, fmt.Errorf("%s, problem %d: %w", f.name, i, err)
+		}
+		problem.Number = int(i) + 1
+		problems = append(problems, problem)
+	}
+	return problems, nil
 }
 
 // planners are methods of the study with equal information that read the model, and their backups a round.
@@ -150,8 +209,8 @@ var severalBackups = control.CriticFunc(func(c control.Context) (*mat.Dense, err
 })
 
 // Families is the study of problems on which a greedy step or a short horizon is wrong, with γ = .99:
-// methods that plan with the model, after equally many backups.
-func Families(*experiment.Store) (units []experiment.Unit, err error) {
+// methods that plan with the model, after equally many backups; then the benchmark's methods on small ones.
+func Families(s *experiment.Store) (units []experiment.Unit, err error) {
 	for _, f := range families {
 		for _, m := range planners {
 			key := rows.Key{Method: m.name, Family: f.name}
@@ -173,21 +232,86 @@ func Families(*experiment.Store) (units []experiment.Unit, err error) {
 			})
 		}
 	}
+	for _, f := range smallFamilies {
+		for _, r := range equalRuns {
+			if _, err := r.maker(s.Preset.Methods); err != nil || !r.repeated() {
+				continue // or its method's folder has been taken out
+			}
+			for j := range r.runs() {
+				units = append(units, f.repeat(r, j))
+			}
+		}
+	}
 	return units, nil
+}
+
+// repeated reports whether a run is one of those on small families: the benchmark's step sizes with the model, or tuned
+// ones with 20 transitions of a walk.
+func (r equalRun) repeated() bool {
+	if r.Information == method.ByModel {
+		return r.States == smallStates && (r.Untuned || r.Method == "value-iteration")
+	}
+	return r.States == smallStates && r.Information == method.ByWindow && r.N == 20 && !r.Untuned &&
+		slices.Contains([]string{"liang-lai", "algorithm-distillation", "s5rl", "policyattention-td",
+			"certainty-equivalence", "posterior-sampling"}, r.Method)
+}
+
+// repeat is run j of a method of the study with equal information on small problems of a family. Nothing is tuned or
+// trained for them.
+func (f family) repeat(r equalRun, j int) experiment.Unit {
+	samples := familyRoot + 1 + uint64(j)
+	key := rows.Key{Method: r.Method, Recipe: rows.Condition(string(r.Information), r.N, r.Untuned), S: smallStates,
+		Family: f.name, Seed: int64(samples)}
+	return experiment.Unit{
+		Block: "families", Name: fmt.Sprintf("%s-%d/%s, %s-%d", f.name, smallStates, r.Method, key.Recipe, j), Key: key,
+		Of: key, Problems: smallProblems, Sample: 1, OneIn: 25, Chosen: true, Tolerance: learnedRounding,
+		Config: struct {
+			informedMethod
+			Family           string
+			Root, Samples    uint64
+			Problems, Rounds int
+			Gamma            float64
+			Values           []float64
+		}{r.informedMethod, f.name, familyRoot, samples, smallProblems, smallRounds, mdp.Discount, r.Values},
+		Compute: func(_ context.Context, s *experiment.Store, places []int32, _ *rows.Tables) (*rows.Tables, error) {
+			controller, err := r.controller(s, j, samples)
+			if err != nil {
+				return nil, err
+			}
+			problems, err := f.pick(mdp.Discount, places)
+			if err != nil {
+				return nil, err
+			}
+			losses, err := scored(controller, problems, smallRounds)
+			return &rows.Tables{Rounds: lossRows(key, places, []int{smallRounds}, losses, significant)}, err
+		},
+	}
+}
+
+// lossRows are losses [problems][horizons] as rows, to so many digits.
+func lossRows(key rows.Key, places []int32, horizons []int, losses [][]float64, precision int) (all []rows.Round) {
+	for i := range losses {
+		for h, horizon := range horizons {
+			all = append(all, rows.Round{Key: key, Problem: places[i], Round: int32(horizon),
+				Loss: digits(losses[i][h], precision)})
+		}
+	}
+	return all
 }
 
 // compute runs a planner on problems.
 func (f family) compute(s *experiment.Store, name string, backups int, key rows.Key, places []int32) (
 	*rows.Tables, error) {
 	out := &rows.Tables{}
-	for _, i := range places {
-		rng := seed.New(familyRoot, "family", f.name, int(i))
-		p, r := f.draw(rng)
-		states, actions := r.Dims()
-		problem, err := mdp.NewProblem(farDiscount, p, r, mdp.RandomPolicy(rng, states, actions))
-		if err != nil {
-			return nil, err
-		}
+	problems, err := f.pick(farDiscount, places)
+	if err != nil {
+		return nil, err
+	}
+	var rounds []int
+	for _, b := range familyBackups {
+		rounds = append(rounds, b/backups)
+	}
+	for k, problem := range problems {
 		optimum, err := problem.MDP.Optimal()
 		if err != nil {
 			return nil, err
@@ -196,18 +320,11 @@ func (f family) compute(s *experiment.Store, name string, backups int, key rows.
 		if err != nil {
 			return nil, err
 		}
-		var rounds []int
-		for _, b := range familyBackups {
-			rounds = append(rounds, b/backups)
-		}
-		losses, err := scored(loop, []mdp.Problem{problem}, rounds...)
+		losses, err := scored(loop, problems[k:k+1], rounds...)
 		if err != nil {
-			return nil, fmt.Errorf("%s, problem %d: %w", f.name, i, err)
+			return nil, fmt.Errorf("%s, problem %d: %w", f.name, places[k], err)
 		}
-		for k, b := range familyBackups {
-			out.Rounds = append(out.Rounds,
-				rows.Round{Key: key, Problem: i, Round: int32(b), Loss: digits(losses[0][k], 6)})
-		}
+		out.Rounds = append(out.Rounds, lossRows(key, places[k:k+1], familyBackups, losses, 6)...)
 	}
 	return out, nil
 }

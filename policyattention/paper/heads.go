@@ -63,13 +63,14 @@ func (p probe) loops(n, rounds int, eta float64, models ...*train.Model) (ratios
 type heads struct {
 	probe
 	Contexts int     `json:"contexts"` // and problems of the loop
+	Alone    int     `json:"alone"`    // problems on which each head alone is removed from it
 	Rounds   int     `json:"rounds"`
 	Eta      float64 `json:"eta"`
 }
 
 func headsOf(s method.Setting) (method.Study, error) {
 	w, err := weights(train.Proximal, s)
-	return heads{probe{w, s.Root}, 256, s.Rounds, s.Eta}, err
+	return heads{probe{w, s.Root}, 256, 32, s.Rounds, s.Eta}, err
 }
 
 // Compute implements method.Study: by layer, or by layer and head.
@@ -92,6 +93,7 @@ func (h heads) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err 
 //	without_all        row_l1 with what all heads write set to 0
 //	loop, loop_without_all
 //	                   mean loss of the loop over exact PMD's, with attention and so without
+//	loop_without       the same without this head, on the first Alone problems
 //	prior_r2, gain_r2  R² of linear maps from a token, as embedded (layer 0) and after each layer, to its log π and
 //	                   ηQ: fitted in one half of the contexts, measured in the other
 func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
@@ -106,7 +108,7 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 	add := func(quantity string, layer, value float64) {
 		all = append(all, rows.Measure{Quantity: quantity, X: layer, Value: value})
 	}
-	whole, err := rowL1(c, model.Params, contexts, exact)
+	whole, err := rowL1(model, contexts, exact)
 	if err != nil {
 		return nil, err
 	}
@@ -116,30 +118,42 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 		return nil, err
 	}
 	var every []int
+	var without []*train.Model
 	for i, to := range attention {
 		every = append(every, i)
 		layer := float64(i/c.Heads + 1)
-		without, err := rowL1(c, silenced(c, model.Params, i), contexts, exact)
+		changed, err := silenced(model, i)
 		if err != nil {
 			return nil, err
 		}
+		oneStep, err := rowL1(changed, contexts, exact)
+		if err != nil {
+			return nil, err
+		}
+		without = append(without, changed)
 		add("own", layer, to[0])
 		add("state", layer, to[1])
 		add("action", layer, to[2])
 		add("others", layer, to[3])
-		add("without", layer, without)
+		add("without", layer, oneStep)
 	}
-	alone, err := train.NewModel(c, silenced(c, model.Params, every...))
+	ratios, _, err := h.loops(h.Alone, h.Rounds, h.Eta, without...)
 	if err != nil {
 		return nil, err
 	}
-	without, err := rowL1(c, alone.Params, contexts, exact)
+	for i, ratio := range ratios {
+		add("loop_without", float64(i/c.Heads+1), ratio)
+	}
+	alone, err := silenced(model, every...)
 	if err != nil {
 		return nil, err
 	}
-	add("without_all", math.NaN(), without)
-	ratios, _, err := h.loops(h.Contexts, h.Rounds, h.Eta, model, alone)
+	oneStep, err := rowL1(alone, contexts, exact)
 	if err != nil {
+		return nil, err
+	}
+	add("without_all", math.NaN(), oneStep)
+	if ratios, _, err = h.loops(h.Contexts, h.Rounds, h.Eta, model, alone); err != nil {
 		return nil, err
 	}
 	add("loop", math.NaN(), ratios[0])
@@ -173,11 +187,7 @@ func elsewhere(c train.Config, root uint64, n int) (contexts []control.Context, 
 }
 
 // rowL1 is the mean row-L1 distance of an actor's policies to exact ones.
-func rowL1(c train.Config, params []float32, contexts []control.Context, exact []pmd.Policy) (float64, error) {
-	model, err := train.NewModel(c, params)
-	if err != nil {
-		return 0, err
-	}
+func rowL1(model *train.Model, contexts []control.Context, exact []pmd.Policy) (float64, error) {
 	actor, err := model.Actor()
 	if err != nil {
 		return 0, err
@@ -193,9 +203,9 @@ func rowL1(c train.Config, params []float32, contexts []control.Context, exact [
 	return sum / float64(len(contexts)), nil
 }
 
-// silenced are the parameters with what some heads, counted over all layers, write set to 0.
-func silenced(c train.Config, params []float32, heads ...int) []float32 {
-	params = slices.Clone(params)
+// silenced is an actor with what some heads, counted over all layers, write set to 0.
+func silenced(model *train.Model, heads ...int) (*train.Model, error) {
+	c, params := model.Config, slices.Clone(model.Params)
 	for _, t := range c.Network().Layout() {
 		for _, i := range heads {
 			if t.Name == fmt.Sprintf("blocks.%d.out.weight", i/c.Heads) {
@@ -204,7 +214,7 @@ func silenced(c train.Config, params []float32, heads ...int) []float32 {
 			}
 		}
 	}
-	return params
+	return train.NewModel(c, params)
 }
 
 // traces returns the mean attention of each head to a pair itself, its state, its action and all else, and
@@ -266,4 +276,61 @@ func readOut(tokens *mat.Dense, ys ...[]float64) (r2 []float64, err error) {
 		r2 = append(r2, stat.RSquaredFrom(said.RawMatrix().Data, y[n/2:], nil))
 	}
 	return r2, nil
+}
+
+// sizes is the study of a trained actor on problems of sizes that it was not trained on, and of its own.
+type sizes struct {
+	probe
+	Sizes    []int   `json:"sizes"`
+	Problems int     `json:"problems"` // a size, and contexts
+	Rounds   int     `json:"rounds"`
+	Eta      float64 `json:"eta"`
+}
+
+func sizesOf(s method.Setting) (method.Study, error) {
+	w, err := weights(train.Proximal, s)
+	return sizes{probe{w, s.Root}, []int{4, 8, 16}, 256, s.Rounds, s.Eta}, err
+}
+
+// Compute implements method.Study: by size, row_l1 as in study heads, mean_ratio, the mean loss over exact PMD's,
+// and locked, the share of problems more than .05 behind it.
+func (x sizes) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err error) {
+	model, err := x.Actor.model(m)
+	if err != nil {
+		return all, err
+	}
+	for _, states := range x.Sizes {
+		other, err := resized(model, states)
+		if err != nil {
+			return all, err
+		}
+		contexts, exact, err := elsewhere(other.Config, x.Root, x.Problems)
+		if err != nil {
+			return all, err
+		}
+		oneStep, err := rowL1(other, contexts, exact)
+		if err != nil {
+			return all, err
+		}
+		ratios, locked, err := x.loops(x.Problems, x.Rounds, x.Eta, other)
+		if err != nil {
+			return all, err
+		}
+		size := float64(states)
+		all.Measures = append(all.Measures, rows.Measure{Quantity: "row_l1", X: size, Value: oneStep},
+			rows.Measure{Quantity: "mean_ratio", X: size, Value: ratios[0]},
+			rows.Measure{Quantity: "locked", X: size, Value: locked[0]})
+	}
+	return all, nil
+}
+
+// resized is an actor for another number of states, with the same layers: state s is embedded as state s mod S.
+func resized(model *train.Model, states int) (*train.Model, error) {
+	c, own := model.Config, model.Config.States()
+	c.Sizes, c.Slots = []int{states}, states
+	var params []float32
+	for s := range states {
+		params = append(params, model.Params[s%own*c.Width:][:c.Width]...)
+	}
+	return train.NewModel(c, append(params, model.Params[own*c.Width:]...))
 }

@@ -19,9 +19,12 @@ func TestInspect(t *testing.T) {
 			clear(params[x.Offset+16*64:][:16*64])
 		}
 	}
-	study := heads{probe{Root: 5}, 64, 5, .8}
+	study := heads{probe{Root: 5}, 64, 32, 5, .8}
 	found := map[string][]float64{}
-	for _, m := range testkit.Must(study.inspect(testkit.Must(train.NewModel(c, params))(t)))(t) {
+	model := testkit.Must(train.NewModel(c, params))(t)
+	with, _, err := study.loops(study.Alone, study.Rounds, study.Eta, model)
+	testkit.Check(t, err)
+	for _, m := range testkit.Must(study.inspect(model))(t) {
 		found[m.Quantity] = append(found[m.Quantity], m.Value)
 	}
 	whole := found["row_l1"][0]
@@ -34,8 +37,9 @@ func TestInspect(t *testing.T) {
 		if math.Abs(own+state+action+others-1) > 1e-5 || min(own, state, action) <= 0 || others < action {
 			t.Errorf("head %d: attention %v, %v, %v, %v", i, own, state, action, others)
 		}
-		if same := without == whole; same != (i == 9) {
-			t.Errorf("head %d: row-L1 %v without it, %v with it", i, without, whole)
+		loop := found["loop_without"][i]
+		if idle := i == 9; (without == whole) != idle || (loop == with[0]) != idle {
+			t.Errorf("head %d: row-L1 %v without it, %v with it; loops %v, %v", i, without, whole, loop, with)
 		}
 	}
 	if off := found["without_all"][0]; off == whole || found["loop"][0] == found["loop_without_all"][0] {

@@ -2,9 +2,14 @@ package paper
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
+	"icrl/policyattention/anymdp/critic"
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
@@ -182,4 +187,113 @@ func findRecipe(name string) (recipe train.Recipe, changes []string, err error) 
 		}
 	}
 	return recipe, nil, fmt.Errorf("no recipe %q, want plain or prior, and changes of it as in plain,width=32", name)
+}
+
+// samples is m of the critics of a setting.
+func samples(s method.Setting) int {
+	return train.Standard(train.Critic, train.Plain(), 0, s.States).Samples
+}
+
+// SampleMean is a critic without a network, as data: see train.SampleMean.
+type SampleMean struct {
+	Samples int     `json:"samples"`
+	Weight  float64 `json:"weight"` // 1
+}
+
+func sampleMean(l *Loop, s method.Setting) error {
+	l.Critic = &SampleMean{Samples: samples(s), Weight: 1}
+	return nil
+}
+
+// Weights implements method.Critic; there are none.
+func (c *SampleMean) Weights() []method.Weights { return nil }
+
+// Critic implements method.Critic.
+func (c *SampleMean) Critic(_ *method.Models, root uint64) (control.Critic, error) {
+	return train.SampleMean{Samples: c.Samples, Root: root}, nil
+}
+
+// MemoryCritic is the trained critic with memory, anchored, as data: see package critic.
+type MemoryCritic struct {
+	Samples  int           `json:"samples"`
+	Training critic.Config `json:"memory_critic"`
+	Anchored bool          `json:"anchored,omitempty"` // true
+}
+
+// anchoredCritic adds the critic of a setting's identity. One network serves all sizes, so
+// that the first identities of all are the same weights.
+func anchoredCritic(l *Loop, s method.Setting) error {
+	const first = 32_000
+	t := critic.Standard(first + s.Identity.Model%100)
+	s.Limits.Bound("critic-steps", &t.Steps)
+	s.Limits.Bound("critic-problems", &t.Problems)
+	t.Optimizer.Cosine = t.Steps
+	l.Critic = &MemoryCritic{samples(s), t, true}
+	return nil
+}
+
+// Weights implements method.Critic.
+func (c *MemoryCritic) Weights() []method.Weights { return []method.Weights{method.Last(c.Training)} }
+
+// Critic implements method.Critic.
+func (c *MemoryCritic) Critic(m *method.Models, root uint64) (control.Critic, error) {
+	model, err := method.Network(m, c.Training)
+	if err != nil {
+		return nil, err
+	}
+	return &critic.Critic{Estimate: critic.Learned(model.Sequences), Samples: c.Samples, Root: root}, nil
+}
+
+// settings are what a recipe's name can change, and where it stands: an *int, a *float64, a *bool or a
+// *train.Attention.
+func settings(t *train.Config) map[string]any {
+	return map[string]any{
+		"width": &t.Width, "hidden": &t.Hidden, "layers": &t.Layers, "heads": &t.Heads,
+		"lr": &t.Optimizer.LearningRate, "decay": &t.Optimizer.WeightDecay, "beta1": &t.Optimizer.Beta1,
+		"beta2":  &t.Optimizer.Beta2,
+		"cosine": &t.Optimizer.Cosine, "batch": &t.Batch, "mdps": &t.MDPs, "examples": &t.Examples, "steps": &t.Steps,
+		"samples":   &t.Samples,
+		"attention": &t.Attention,
+		"rounds":    &t.Recipe.Rounds, "early": &t.Recipe.Early, "eta-min": &t.Recipe.EtaMin,
+		"eta-max": &t.Recipe.EtaMax, "relabel": &t.Recipe.Relabel, "average": &t.Recipe.Average,
+	}
+}
+
+// Settings lists what can be changed behind the name of a recipe.
+func Settings() []string { return slices.Sorted(maps.Keys(settings(&train.Config{}))) }
+
+// vary changes a training as a recipe's name says. It returns an error for what is no setting,
+// no number, or said twice; train.Config.Validate refuses what makes no sense.
+func vary(t *train.Config, changes []string) error {
+	all, seen := settings(t), map[string]bool{}
+	for _, change := range changes {
+		name, value, _ := strings.Cut(change, "=")
+		var err error
+		switch to := all[name].(type) {
+		case *int:
+			*to, err = strconv.Atoi(value)
+		case *float64:
+			*to, err = strconv.ParseFloat(value, 64)
+		case *bool:
+			*to, err = strconv.ParseBool(value)
+		case *train.Attention:
+			*to = train.Attention(value)
+		default:
+			return fmt.Errorf("no setting %q, want one of %s", name, strings.Join(Settings(), ", "))
+		}
+		if err == nil && value == "" {
+			err = errors.New("it has no value")
+		}
+		if err != nil {
+			return fmt.Errorf("setting %q: %w", change, err)
+		}
+		if seen[name] {
+			return fmt.Errorf("setting %q stands twice", name)
+		}
+		seen[name] = true
+	}
+	if len(changes) > 0 {
+		return t.Validate()
+	}
+	return nil
 }

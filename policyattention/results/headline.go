@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -94,7 +95,7 @@ func (s *Store) sizes() (t Table) {
 // heads is what attention does in trained actors, layer by layer.
 func (s *Store) heads() (t Table) {
 	t.Columns = []string{"S", "layer", "own pair", "its state's", "its action's", "others", "row-L1 without one head",
-		"R² of log π", "R² of ηQ"}
+		"its loop / exact PMD", "R² of log π", "R² of ηQ"}
 	numbers := s.Block("heads-numbers")
 	t.err = numbers.err
 	for _, states := range numbers.Values(S) {
@@ -103,11 +104,21 @@ func (s *Store) heads() (t Table) {
 		}
 		of := func(quantity string, layer int) []float64 { return values(quantity, Column("x").Is(layer)) }
 		mean := func(quantity string, layer int) float64 { return stats.Mean(of(quantity, layer)) }
+		spread := func(of []float64) report.Interval {
+			if len(of) == 0 {
+				of = []float64{math.NaN()}
+			}
+			return report.Interval{Lo: slices.Min(of), Hi: slices.Max(of)}
+		}
+		written := func(quantity string) string {
+			i := spread(values(quantity))
+			return report.Number(i.Lo) + " to " + report.Number(i.Hi)
+		}
 		whole := values("row_l1")
 		for layer := 0; len(of("prior_r2", layer)) > 0; layer++ {
 			if layer == 0 {
 				own, state, action := even(states)
-				t.Add(states, layer, own, state, action, 1-own-state-action, nil, mean("prior_r2", 0),
+				t.Add(states, layer, own, state, action, 1-own-state-action, nil, nil, mean("prior_r2", 0),
 					mean("gain_r2", 0))
 				continue
 			}
@@ -116,19 +127,11 @@ func (s *Store) heads() (t Table) {
 				without[i] /= whole[i*len(whole)/len(without)]
 			}
 			t.Add(states, layer, mean("own", layer), mean("state", layer), mean("action", layer), mean("others", layer),
-				report.Interval{Lo: slices.Min(without), Hi: slices.Max(without)},
-				mean("prior_r2", layer), mean("gain_r2", layer))
-		}
-		span := func(quantity string) string {
-			runs := values(quantity)
-			if len(runs) == 0 {
-				return "?"
-			}
-			return report.Number(slices.Min(runs)) + " to " + report.Number(slices.Max(runs))
+				spread(without), spread(of("loop_without", layer)), mean("prior_r2", layer), mean("gain_r2", layer))
 		}
 		t.Notes = append(t.Notes, fmt.Sprintf("S = %s, by run: without all heads row-L1 is %s, with them %s; the mean "+
-			"loss of the loop over exact PMD's is %s, with them %s.", states, span("without_all"), span("row_l1"),
-			span("loop_without_all"), span("loop")))
+			"loss of the loop over exact PMD's is %s, with them %s.", states, written("without_all"), written("row_l1"),
+			written("loop_without_all"), written("loop")))
 	}
 	return t
 }
@@ -192,8 +195,7 @@ func (s *Store) sharpened(method, recipe, states string, temperatures [2]float64
 	if err := cmp.Or(err, missing); err != nil {
 		return "", "", err
 	}
-	ones := [][]float64{slices.Repeat([]float64{1}, len(ours.sample[0]))}
-	x, err := stats.RatioOverProblems(theirs.sample, ones)
+	x, err := statistics["mean-over-problems"](theirs.sample, nil)
 	r, failed := stats.RatioOverProblems(theirs.sample, ours.sample)
 	return x.Text(report.Number), r.Text(report.Number), cmp.Or(err, failed)
 }

@@ -15,7 +15,7 @@ import (
 //
 // a statistic, a block, and values of its columns; after the slash, in what the rows that it is
 // compared with differ (block= for another block, a column without a value for all of its values).
-// The statistics are median, mean, ratio, difference, paired, ratio-of-means, and with intervals over
+// The statistics are median, mean, mean-over-problems, ratio, difference, paired, ratio-of-means, and with intervals over
 // problems alone over-problems (a ratio of means), locked and improvement. The key of= names another
 // column than the loss.
 func (s *Store) Ask(question string) (Cell, error) {
@@ -83,7 +83,7 @@ func (r Rows) one() (g group, err error) {
 // query writes what asks for a statistic of a group again.
 func query(statistic string, g, reference group) string {
 	text := statistic + " " + g.block + keys(g, nil)
-	if reference.sample == nil || statistic == "median" {
+	if reference.sample == nil || slices.Contains(alone, statistic) {
 		return text
 	}
 	text += " /"

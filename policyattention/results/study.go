@@ -308,23 +308,22 @@ func (s *Store) anyAttention() (t Table) {
 	return t
 }
 
-// families is where PMD by attention is the right tool, and where it is not.
-func (s *Store) families() (t Table) {
-	all := s.Block("families").Where(Column("round").Is(20, 100))
-	t.Columns, t.err = []string{"family", "backups"}, all.err
-	methods := all.Values(Method)
-	for _, m := range methods {
-		t.Columns = append(t.Columns, Label(m))
-	}
-	for _, family := range all.Values(Family) {
-		for _, backups := range all.Values("round") {
-			row := []any{family, backups}
-			for _, m := range methods {
-				loss := all.Where(Family.Is(family), Column("round").Is(backups), Method.Is(m)).Number("loss")
-				row = append(row, stats.Mean(loss))
-			}
-			t.Add(row...)
-		}
-	}
+// families is where PMD by attention is the right tool, and where it is not: planners after equally many backups.
+func (s *Store) families() Table {
+	t := s.Block("families").Where(S.Is(0)).At(20, 100).By(T, Family, Method).MeanOverProblems().across()
+	t.Columns = append([]string{"backups"}, t.Columns[1:]...)
 	return t
+}
+
+// familyMethods is how the benchmark's methods do in these families after 40 rounds, at the size and discount of their
+// training.
+func (s *Store) familyMethods() Table {
+	t := s.Block("families").Where(S.Is(16)).At(40).By(Method, Recipe, Family).MeanOverProblems().across()
+	t.Columns = append([]string{"method", "is told"}, t.Columns[2:]...)
+	return t.each(func(l *line) {
+		l.entries[1] = "20 transitions"
+		if strings.HasPrefix(l.group.key[Recipe], "model") {
+			l.entries[1] = "the model"
+		}
+	})
 }

@@ -128,6 +128,9 @@ func (t Table) Median() Table { return t.estimate("median", "median") }
 // Mean adds the median over runs of the mean over problems, whose interval is the range over runs.
 func (t Table) Mean() Table { return t.estimate("mean", "mean") }
 
+// MeanOverProblems adds the mean over all runs, whose interval is for other problems and the same networks.
+func (t Table) MeanOverProblems() Table { return t.estimate("mean-over-problems", "mean loss") }
+
 // Ratio adds the median over runs of the ratio of medians to the reference, the paper's r_j.
 func (t Table) Ratio() Table { return t.estimate("ratio", "ratio of medians") }
 
@@ -140,11 +143,17 @@ func (t Table) Paired() Table { return t.estimate("paired", "difference by probl
 // RatioOfMeans adds the median over runs of the ratio of mean losses.
 func (t Table) RatioOfMeans() Table { return t.estimate("ratio-of-means", "ratio of means") }
 
-// statistics are what tables and queries estimate of a sample x [runs][problems], but for the first two
-// beside that of a reference y.
+// alone are the statistics of a sample by itself.
+var alone = []string{"median", "mean", "mean-over-problems"}
+
+// statistics are what tables and queries estimate of a sample x [runs][problems], but for those above beside that of a
+// reference y.
 var statistics = map[string]func(x, y [][]float64) (stats.Estimate, error){
-	"median":         func(x, _ [][]float64) (stats.Estimate, error) { return stats.Standard.Median(x) },
-	"mean":           runMeans,
+	"median": func(x, _ [][]float64) (stats.Estimate, error) { return stats.Standard.Median(x) },
+	"mean":   runMeans,
+	"mean-over-problems": func(x, _ [][]float64) (stats.Estimate, error) {
+		return stats.RatioOverProblems(x, [][]float64{slices.Repeat([]float64{1}, len(x[0]))})
+	},
 	"ratio":          stats.Standard.Ratio,
 	"difference":     stats.Standard.Difference,
 	"paired":         stats.Standard.PairedDifference,
@@ -190,7 +199,7 @@ func estimate(statistic string, g, reference group) (c Cell, err error) {
 		return c, fmt.Errorf("results: no statistic %q", statistic)
 	}
 	x, y := g.sample, [][]float64(nil)
-	if statistic != "median" && statistic != "mean" {
+	if !slices.Contains(alone, statistic) {
 		x, y = pair(g, reference)
 	}
 	if len(x) == 0 {
@@ -337,6 +346,27 @@ func (t Table) Wide(p Paper, columns ...Column) Table {
 		if c := p.about(l.last.Query); c != nil && c.Reason != "" {
 			row[len(row)-1] = c.Reason
 		}
+	}
+	return out
+}
+
+// across writes the last estimates with their intervals in one row for the columns that come first, a column for each
+// value of the last.
+func (t Table) across() Table {
+	kept := len(t.by) - 1
+	out, rows := Table{Table: report.Table{Columns: slices.Clone(t.Columns[:kept])}, err: t.err}, map[string][]any{}
+	for _, l := range t.lines {
+		head, name := fmt.Sprint(l.entries[:kept]), fmt.Sprint(l.entries[kept])
+		if !slices.Contains(out.Columns, name) {
+			out.Columns = append(out.Columns, name)
+		}
+		if rows[head] == nil {
+			out.lines = append(out.lines, line{group: l.group, entries: l.entries[:kept:kept]})
+		}
+		rows[head] = append(rows[head], l.last.String())
+	}
+	for i, l := range out.lines {
+		out.lines[i].entries = append(l.entries, rows[fmt.Sprint(l.entries)]...)
 	}
 	return out
 }
