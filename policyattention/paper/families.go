@@ -6,8 +6,10 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
@@ -145,19 +147,23 @@ func maze(side, actions int) func(*rand.Rand) (p, r *mat.Dense) {
 	}
 }
 
-// endless makes problems for walks without resets: a state that no action leaves leads to state 0, and rewards are
-// scaled to at most 1.
+// endless makes problems for walks without resets, on which the last state can be reached from state 0: a state that no
+// action leaves leads to state 0, and rewards are scaled to at most 1.
 func endless(draw func(*rand.Rand) (p, r *mat.Dense)) func(*rand.Rand) (p, r *mat.Dense) {
 	return func(rng *rand.Rand) (p, r *mat.Dense) {
 		p, r = draw(rng)
 		states, actions := r.Dims()
-		for s := range states {
-			pairs := p.Slice(s*actions, (s+1)*actions, 0, states).(*mat.Dense)
-			if mat.Sum(pairs.ColView(s)) == float64(actions) {
-				pairs.Zero()
-				for a := range actions {
-					pairs.Set(a, 0, 1)
-				}
+		step, reach := baseline.Identity(states), &mat.Dense{}
+		for pair := range states * actions {
+			floats.Add(step.RawRowView(pair/actions), p.RawRowView(pair))
+		}
+		if reach.Pow(step, states); reach.At(0, states-1) == 0 {
+			return endless(draw)(rng)
+		}
+		for pair := range states * actions {
+			if s := pair / actions; step.At(s, s) == 1+float64(actions) {
+				p.Set(pair, s, 0)
+				p.Set(pair, 0, 1)
 			}
 		}
 		r.Scale(1/max(mat.Max(r), -mat.Min(r)), r)

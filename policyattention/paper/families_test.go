@@ -4,7 +4,10 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"icrl/internal/testkit"
+	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
@@ -36,6 +39,20 @@ func TestFamilies(t *testing.T) {
 	}
 	if m, _ := optimum(families[3]); m.States() != 64 {
 		t.Errorf("%s: %d states", families[3].name, m.States())
+	}
+	for _, f := range smallFamilies {
+		for i, p := range testkit.Must(f.pick(mdp.Discount, experiment.First(20)))(t) {
+			states, actions := p.MDP.R.Dims()
+			largest := max(mat.Max(p.MDP.R), -mat.Min(p.MDP.R))
+			if states != smallStates || actions != mdp.Actions || largest > 1 {
+				t.Errorf("%s %d: %d states, %d actions, a reward of %v", f.name, i, states, actions, largest)
+			}
+			for s := range states {
+				if f.name != "chain" && p.MDP.Next(s, 0)[s]+p.MDP.Next(s, 1)[s]+p.MDP.Next(s, 2)[s] == 3 {
+					t.Errorf("%s %d: a walk does not leave state %d", f.name, i, s)
+				}
+			}
+		}
 	}
 	for i := range uint64(20) { // the last state that is no end is worth more than the first ones, an end nothing
 		p, r := families[5].draw(seed.New(i, "anymdp"))
