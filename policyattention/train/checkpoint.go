@@ -36,24 +36,16 @@ func (s *state) made(on backend.Stretch) {
 	}
 }
 
-// saveState stores a run so that it can be resumed. An average that is not released is
-// left out.
+// saveState stores a run so that it can be resumed.
 func (j Job) saveState(path string, s *state) error {
-	stretches, err := json.Marshal(s.stretches)
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
 	f := &safetensors.File{Metadata: j.metadata(s.step)}
 	f.Metadata["wall_seconds"] = strconv.FormatFloat(s.wall, 'g', -1, 64)
 	f.Metadata["cpu_seconds"] = strconv.FormatFloat(s.cpu, 'g', -1, 64)
-	f.Metadata["stretches"] = string(stretches)
+	f.Metadata["stretches"] = string(JSON(s.stretches))
 	for _, part := range j.stored(s) {
 		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: part.name, Shape: []int{part.size}, Data: *part.of})
 	}
-	if err := Seal(f); err != nil {
-		return err
-	}
-	return safetensors.WriteFile(path, f)
+	return write(path, f)
 }
 
 // part is a vector of a state.
@@ -63,9 +55,9 @@ type part struct {
 	size int
 }
 
-// stored lists the vectors of a state that are stored.
+// stored lists the vectors of a state that are stored. An average that is not released is left out.
 func (j Job) stored(s *state) []part {
-	o, n := s.optimizer, size(j.Model.Layout())
+	o, n := s.optimizer, len(s.optimizer.Params)
 	all := []part{{"params", &o.Params, n}, {"m", &o.M, n}, {"v", &o.V, n}, {"losses", &s.losses, s.step}}
 	if j.Average {
 		all = append(all, part{"average", &o.Average, n})
@@ -122,11 +114,7 @@ func (j Job) saveWeights(path string, s *state) error {
 			return fmt.Errorf("train: %w", err)
 		}
 	}
-	f := &safetensors.File{Metadata: j.metadata(s.step), Tensors: j.named(params)}
-	if err := Seal(f); err != nil {
-		return err
-	}
-	return safetensors.WriteFile(path, f)
+	return write(path, &safetensors.File{Metadata: j.metadata(s.step), Tensors: j.named(params)})
 }
 
 // named returns parameters as named and shaped in the model's Layout.
@@ -170,20 +158,15 @@ func (j Job) Check(path string, step int) error {
 	return err
 }
 
-// Seal adds to the metadata the digest of everything else in the file, without which
-// it is refused.
-func Seal(f *safetensors.File) error {
-	digest, err := digest(f)
-	if err != nil {
+// write stores a file with the digest of everything else in it, without which open refuses it.
+func write(path string, f *safetensors.File) (err error) {
+	if f.Metadata["sha256"], err = digest(f); err != nil {
 		return err
 	}
-	if f.Metadata == nil {
-		f.Metadata = map[string]string{}
-	}
-	f.Metadata["sha256"] = digest
-	return nil
+	return safetensors.WriteFile(path, f)
 }
 
+// digest returns the digest of a file but for its own.
 func digest(f *safetensors.File) (string, error) {
 	bare := *f
 	bare.Metadata = maps.Clone(f.Metadata)
@@ -195,7 +178,7 @@ func digest(f *safetensors.File) (string, error) {
 	return Hash(b), nil
 }
 
-// open reads a sealed file.
+// open reads a file that write stored.
 func open(path string) (*safetensors.File, error) {
 	f, err := safetensors.ReadFile(path)
 	if err != nil {

@@ -33,21 +33,18 @@ func (c Config) Contexts() ([]control.Context, error) {
 // context draws one context on one of the problems. A critic's runs have the
 // mean of its sampled targets in place of the exact backup: at deployment it
 // reads tables with sampling errors, and must not learn to expect none.
-func (c Config) context(example int, problems []mdp.Problem) (control.Context, error) {
+func (c Config) context(example int, problems []mdp.Problem) (x control.Context, err error) {
 	rng := seed.New(c.Seed, "train", "context", example)
-	m := problems[rng.IntN(len(problems))].MDP
+	x.MDP = problems[rng.IntN(len(problems))].MDP
 	if c.Recipe.Relabel {
-		var err error
-		if m, err = relabel(m, rng.Perm(m.States()), rng.Perm(m.Actions())); err != nil {
-			return control.Context{}, err
+		if x.MDP, err = relabel(x.MDP, rng.Perm(c.States()), rng.Perm(c.Actions)); err != nil {
+			return x, err
 		}
 	}
-	pi := mdp.RandomPolicy(rng, m.States(), m.Actions())
-	q, err := m.PolicyValue(pi)
-	if err != nil {
-		return control.Context{}, err
+	x.Pi = mdp.RandomPolicy(rng, c.States(), c.Actions)
+	if x.Q, err = x.MDP.PolicyValue(x.Pi); err != nil {
+		return x, err
 	}
-	x := control.Context{MDP: m, Pi: pi, Q: q}
 	x.Eta = c.Recipe.EtaMin + (c.Recipe.EtaMax-c.Recipe.EtaMin)*rng.Float64()
 	rounds := c.Recipe.Rounds
 	if example%2 == 1 {
@@ -56,10 +53,10 @@ func (c Config) context(example int, problems []mdp.Problem) (control.Context, e
 	for range rng.IntN(rounds + 1) {
 		before := x.Q
 		if x, err = next(x); err != nil {
-			return control.Context{}, err
+			return x, err
 		}
 		if c.Objective == Critic {
-			x.Q = c.sample(rng, m, x.Pi, before).mean
+			x.Q = c.sample(rng, x.MDP, x.Pi, before).mean
 		}
 	}
 	return x, nil

@@ -81,14 +81,6 @@ type Trainable interface {
 	Loss(params *Node, data, batch []*Node) *Node
 }
 
-// size is the number of parameters of a layout.
-func size(layout []transformer.Tensor) (n int) {
-	for _, t := range layout {
-		n += t.Size()
-	}
-	return n
-}
-
 // Transformer is a network of package transformer with an objective, as a Trainable. On CPUs, where batches are
 // indices, package engine makes its steps.
 type Transformer struct {
@@ -131,17 +123,6 @@ type Batches struct {
 	Collect func(on compute.Backend, step int, params []float32) error
 	Every   int
 }
-
-// of returns the arrays of a step.
-func (b Batches) of(step int) ([]*tensors.Tensor, error) {
-	if b.Index == nil {
-		return b.Arrays(step)
-	}
-	return []*tensors.Tensor{indices(b.Index(step))}, nil
-}
-
-// indices are those of some examples as the model gets them.
-func indices(of []int32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(of, len(of), 1) }
 
 // every is how many steps of a run belong together.
 func (b Batches) every() int {

@@ -12,21 +12,13 @@ import (
 
 // Job returns the training run of c.
 func (c Config) Job() (Job, error) {
-	batches := &order{c: c}
-	objective := func(network Outputs, data, batch []*Node) *Node {
-		parts := make([]*Node, len(data))
-		for i, array := range data {
-			parts[i] = Gather(array, batch[0])
-		}
-		return c.loss(network, parts)
-	}
 	names := []string{"tokens", "prior", "gain"}
 	if c.Objective == Critic {
 		names = []string{"tokens", "exact"}
 	}
 	return Job{
-		Config: c, Model: Transformer{c.Network(), c.start, objective},
-		Batches:   Batches{Names: names, Data: c.data, Index: batches.batch},
+		Config: c, Model: Transformer{c.Network(), c.start, c.loss},
+		Batches:   Batches{Names: names, Data: c.data, Index: c.order()},
 		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
 	}, c.Validate()
 }
@@ -34,25 +26,52 @@ func (c Config) Job() (Job, error) {
 // start draws the initial parameters.
 func (c Config) start() []float32 { return c.Network().Init(seed.New(c.Seed, "train", "init")) }
 
-// order gives the examples of each batch: a new permutation an epoch, read on
-// without a seam. It is a pure function of the seed and the step.
-type order struct {
-	c     Config
-	epoch int
-	perm  []int
+// order gives the examples [Batch] of a step, counted from 0: a new permutation an epoch, read on without a seam. It is
+// a pure function of the seed and the step, which keeps the last permutation.
+func (c Config) order() func(step int) []int32 {
+	last, permutation := -1, []int(nil)
+	return func(step int) []int32 {
+		index := make([]int32, c.Batch)
+		for i := range index {
+			at := step*c.Batch + i
+			if epoch := at / c.Examples; epoch != last {
+				last, permutation = epoch, seed.New(c.Seed, "train", "order", epoch).Perm(c.Examples)
+			}
+			index[i] = int32(permutation[at%c.Examples])
+		}
+		return index
+	}
 }
 
-// batch returns the examples [Batch] of a step, counted from 0.
-func (o *order) batch(step int) []int32 {
-	index := make([]int32, o.c.Batch)
-	for i := range index {
-		at := step*o.c.Batch + i
-		if epoch := at / o.c.Examples; o.perm == nil || epoch != o.epoch {
-			o.epoch, o.perm = epoch, seed.New(o.c.Seed, "train", "order", epoch).Perm(o.c.Examples)
-		}
-		index[i] = int32(o.perm[at%o.c.Examples])
+// loss returns the scalar objective of a batch.
+func (c Config) loss(network Outputs, data, batch []*Node) *Node {
+	part := func(i int) *Node { return Gather(data[i], batch[0]) }
+	tokens := part(0)
+	if c.Objective == Critic { // the mean squared error of the last tokens' outputs to the exact backup
+		exact := part(1)
+		values := Squeeze(network(tokens, exact.Shape().Dimensions[1]), -1)
+		return ReduceAllMean(Square(Sub(values, exact)))
 	}
-	return index
+	prior, gain := part(1), part(2)
+	logits := Reshape(network(tokens, tokens.Shape().Dimensions[1]), prior.Shape().Dimensions...)
+	if c.Recipe.Readout == PriorReadout {
+		logits = Add(logits, prior)
+	}
+	return ReduceAllMean(c.Objective.rows(LogSoftmax(logits, -1), prior, gain))
+}
+
+// rows returns an actor objective per state [B, S], from log p, log π and ηQ, each [B, S, A].
+func (o Objective) rows(logp, prior, gain *Node) *Node {
+	p := Exp(logp)
+	switch o {
+	case PMDTarget:
+		logq := LogSoftmax(Add(prior, gain), -1)
+		return ReduceSum(Mul(Exp(logq), Sub(logq, logp)), -1)
+	case RewardOnly:
+		return Neg(ReduceSum(Mul(p, gain), -1))
+	default:
+		return ReduceSum(Mul(p, Sub(Sub(logp, prior), gain)), -1)
+	}
 }
 
 // What the experiments ask of a training run: see method.Training.
