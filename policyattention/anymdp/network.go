@@ -2,6 +2,7 @@ package anymdp
 
 import (
 	"fmt"
+	"slices"
 
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/transformer"
@@ -43,7 +44,7 @@ func NewTrace(n *engine.Network[float64], readout Readout, pi, q []float64, eta 
 	if err != nil {
 		return nil, err
 	}
-	pass, err := n.Trace(row.Tokens)
+	pass, err := n.Trace(slices.Concat(row.Tokens...))
 	if err != nil {
 		return nil, err
 	}

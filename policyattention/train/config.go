@@ -14,6 +14,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -158,7 +159,7 @@ func (c Config) States() int { return c.Slots }
 
 // Network returns the shape of the network that the configuration trains.
 func (c Config) Network() transformer.Config {
-	features := c.States() + c.Actions + 3 // see encode.go
+	features := c.States() + c.Actions + 3 // see examples.go
 	if c.Objective == Critic {
 		features += c.States()
 	}
@@ -213,10 +214,7 @@ func (c Config) Validate() error {
 		(c.Snapshots[0] < 1 || c.Snapshots[len(c.Snapshots)-1] > c.Steps):
 		return bad("snapshots %v, want ascending steps up to %d", c.Snapshots, c.Steps)
 	}
-	if err := c.Optimizer.Validate(); err != nil {
-		return bad("%w", err)
-	}
-	return c.Network().Validate()
+	return cmp.Or(c.Optimizer.Validate(), c.Network().Validate())
 }
 
 // taskRoot is what Task names among roots. It is a 64-bit digest of a named

@@ -151,16 +151,9 @@ func (m *Model) Trace(x control.Context) (*engine.Trace, error) {
 	if err := m.check([]control.Context{x}); err != nil {
 		return nil, err
 	}
-	features := m.Config.Network().Features
-	flat := make([]float32, m.Config.ContextTokens()*features)
+	flat := make([]float32, m.Config.ContextTokens()*m.Config.Network().Features)
 	m.Config.actorTokens(flat, x.Pi, x.Q, x.Eta)
-	tokens := make([][]float64, m.Config.ContextTokens())
-	for i := range tokens {
-		for _, v := range flat[i*features:][:features] {
-			tokens[i] = append(tokens[i], float64(v))
-		}
-	}
-	return m.network.Trace(tokens)
+	return m.network.Trace(flat)
 }
 
 // Critic returns the model as a critic that samples m transitions of every

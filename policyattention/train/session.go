@@ -32,12 +32,11 @@ type Session struct {
 func NewSession(b compute.Backend, j Job) (*Session, error) { return newSession(b, j, j.start()) }
 
 // newSession goes on from a state.
-func newSession(b compute.Backend, j Job, from *state) (*Session, error) {
+func newSession(b compute.Backend, j Job, from *state) (s *Session, err error) {
 	if err := j.validate(); err != nil {
 		return nil, err
 	}
-	s := &Session{state: from, job: j, backend: b}
-	var err error
+	s = &Session{state: from, job: j, backend: b}
 	if j.Batches.Data != nil {
 		if s.data, err = j.Batches.Data(); err != nil {
 			return nil, err

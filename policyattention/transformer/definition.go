@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
+
+	"icrl/internal/numeric"
 )
 
 // Network is a parameter vector bound to a graph of GoMLX, which differentiates it: the definition of what
@@ -100,10 +102,10 @@ func causalMask(like *Node, t int) *Node {
 //
 //	gain·(x − mean x)/√(var x + ε) + bias.
 func (n *Network) norm(name string, x *Node) *Node {
-	centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))          // [B, T, Width]
-	variance := ReduceAndKeep(Square(centred), ReduceMean, -1)   // [B, T, 1]
-	x = Div(centred, Sqrt(AddScalar(variance, Epsilon)))         // [B, T, Width]
-	return Add(Mul(x, n.row(name+".gain")), n.row(name+".bias")) // [B, T, Width]
+	centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))                   // [B, T, Width]
+	variance := ReduceAndKeep(Square(centred), ReduceMean, -1)            // [B, T, 1]
+	x = Div(centred, Sqrt(AddScalar(variance, numeric.LayerNormEpsilon))) // [B, T, Width]
+	return Add(Mul(x, n.row(name+".gain")), n.row(name+".bias"))          // [B, T, Width]
 }
 
 // linear is x·W + b, x [B, T, in] → [B, T, out].

@@ -24,10 +24,10 @@ type Optimizer struct {
 
 // NewOptimizer returns an optimizer before its first step, of a copy of the parameters.
 func NewOptimizer(o transformer.AdamW, clip float64, params []float32) *Optimizer {
-	k, zeros := portable[float32](), func() []float32 { return make([]float32, len(params)) }
-	vectors(k, path)
+	zeros := func() []float32 { return make([]float32, len(params)) }
 	return &Optimizer{
-		AdamW: o, Clip: clip, Params: slices.Clone(params), M: zeros(), V: zeros(), Average: zeros(), kernels: k,
+		AdamW: o, Clip: clip, Params: slices.Clone(params), M: zeros(), V: zeros(), Average: zeros(),
+		kernels: kernelsOf[float32](),
 	}
 }
 

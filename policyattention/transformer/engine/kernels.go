@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"icrl/internal/numeric"
-	"icrl/policyattention/transformer"
 )
 
 // lanes is how many entries vectors have: rows of matrices have room for a multiple of it.
@@ -48,14 +47,18 @@ type kernels[F Float] struct {
 	adamw    func(params, gradient, m, v, average []F, r *[10]F)
 }
 
-// portable are kernels in plain Go. They add in the order of the indices and round every
-// product, so that results have the same bits on every platform.
-func portable[F Float]() *kernels[F] {
-	return &kernels[F]{
+// kernelsOf returns those of path for float32, and for float64 those in plain Go. These add in the order of the indices
+// and round every product, so that results have the same bits on every platform.
+func kernelsOf[F Float]() *kernels[F] {
+	all := &kernels[F]{
 		tile: portableTile[F], softmax: portableSoftmax[F], softmaxBack: portableSoftmaxBack[F],
 		normalize: portableNormalize[F], normalizeBack: portableNormalizeBack[F],
 		reluBack: portableReluBack[F], exchange: portableExchange[F], adamw: portableAdamW[F],
 	}
+	if k, ok := any(all).(*kernels[float32]); ok {
+		vectors(k, path)
+	}
+	return all
 }
 
 // portableTile adds four terms at a time to each sum, in their order: the bits are those of one
@@ -155,7 +158,7 @@ func portableNormalize[F Float](x, normal, y matrix[F], inverse, gain, bias []F,
 			into[j] = v - mean
 			variance += F(into[j] * into[j])
 		}
-		inverse[i] = 1 / F(math.Sqrt(float64(variance/F(width)+transformer.Epsilon)))
+		inverse[i] = 1 / F(math.Sqrt(float64(variance/F(width)+numeric.LayerNormEpsilon)))
 		for j, v := range into {
 			into[j] = F(v * inverse[i])
 			out[j] = F(into[j]*gain[j]) + bias[j]

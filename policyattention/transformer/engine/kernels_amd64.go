@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/cpu"
 
-	"icrl/policyattention/transformer"
+	"icrl/internal/numeric"
 )
 
 // paths are the sets of kernels for float32 that this processor can run, the fastest first.
@@ -189,7 +189,7 @@ func normalize(x, normal, y matrix[float32], inverse, gain, bias []float32, n, w
 		return
 	}
 	normalize8(start(x.data), start(normal.data), start(y.data), start(inverse), start(gain), start(bias),
-		n, width, 4*x.stride, 4*normal.stride, 4*y.stride, 1/float32(width), transformer.Epsilon)
+		n, width, 4*x.stride, 4*normal.stride, 4*y.stride, 1/float32(width), numeric.LayerNormEpsilon)
 }
 
 func normalizeBack(dy, normal, dx matrix[float32], inverse, gain, dGain, dBias []float32, n, width int) {
