@@ -10,7 +10,12 @@
 // compared bit by bit.
 package numeric
 
-import "math"
+import (
+	"math"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+)
 
 // LayerNormEpsilon is added to the variance in LayerNorm, in GoMLX and without it.
 const LayerNormEpsilon = 1e-5
@@ -151,4 +156,15 @@ func Dot(x, y []float64) float64 {
 		sum += float64(v * y[i])
 	}
 	return sum
+}
+
+// Parallel calls f for the numbers below n, as many at a time as GOMAXPROCS says, and returns an
+// error of those that it returned.
+func Parallel(n int, f func(i int) error) error {
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		all.Go(func() error { return f(i) })
+	}
+	return all.Wait()
 }

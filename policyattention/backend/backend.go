@@ -26,7 +26,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/gobackend"
@@ -51,13 +54,11 @@ func Register(d Driver) { driver = d }
 
 // New returns the backend called name. An empty name means the value of GOMLX_BACKEND, or, where that is empty too, go.
 // A backend that cannot be had is an error.
-func New(name string) (compute.Backend, error) {
+func New(name string) (b compute.Backend, err error) {
 	name = cmp.Or(name, os.Getenv(compute.ConfigEnvVar), "go")
 	if err := Check(name); err != nil {
 		return nil, err
 	}
-	var b compute.Backend
-	var err error
 	kind, config, _ := strings.Cut(name, ":")
 	plugin, options, _ := strings.Cut(config, ",")
 	switch {
@@ -139,4 +140,34 @@ func Processor() string {
 		name += fmt.Sprintf(", family %s model %s", family, model)
 	}
 	return name
+}
+
+// ProcessorTime returns the processor time of all threads of this process so far, or 0 where the system does
+// not tell.
+func ProcessorTime() time.Duration {
+	u := self()
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// PeakMemory returns the largest memory of this process so far in bytes, or 0 where the system does not tell.
+func PeakMemory() int64 {
+	// On Linux, what getrusage says begins with the peak of the program that started this one.
+	if status, err := os.ReadFile("/proc/self/status"); err == nil {
+		for line := range strings.Lines(string(status)) {
+			var kilobytes int64
+			if n, _ := fmt.Sscanf(line, "VmHWM: %d kB", &kilobytes); n == 1 {
+				return kilobytes * 1024
+			}
+		}
+	}
+	peak := int64(self().Maxrss)
+	if runtime.GOOS != "darwin" {
+		peak *= 1024 // macOS counts bytes, others kilobytes
+	}
+	return peak
+}
+
+func self() (u syscall.Rusage) {
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u) //nolint:errcheck // zeros are what is said then
+	return u
 }
