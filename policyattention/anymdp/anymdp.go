@@ -56,6 +56,8 @@ import (
 	"icrl/internal/numeric"
 	"icrl/policyattention/control"
 	"icrl/policyattention/pmd"
+	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/engine"
 )
 
 const (
@@ -138,8 +140,9 @@ func ratio(x, y float64) float64 {
 	return float64(float32(x / y / Carrier))
 }
 
-// Logits writes the row's logits [A] that the network's outputs [A·Outputs] mean.
-func (r *Row) Logits(readout Readout, outputs, logits []float64) {
+// Logits returns the row's logits [A] that the network's outputs [A·Outputs] mean.
+func (r *Row) Logits(readout Readout, outputs []float64) []float64 {
+	logits := make([]float64, len(r.Unit))
 	for a := range logits {
 		o := outputs[a*Outputs:]
 		if readout == Prior {
@@ -148,6 +151,7 @@ func (r *Row) Logits(readout Readout, outputs, logits []float64) {
 			logits[a] = Carrier * r.Scale[a] * o[0]
 		}
 	}
+	return logits
 }
 
 // Empty is the token of no action.
@@ -179,7 +183,8 @@ func NewActor(forward Forward, readout Readout) (*Actor, error) {
 // Act implements control.Actor, with logarithms. It returns an error for an invalid context, and where
 // the network's outputs are not finite.
 func (m *Actor) Act(batch []control.Context) ([]pmd.Policy, error) {
-	places := make([][]*place, len(batch))
+	policies := make([]pmd.Policy, len(batch))
+	var asked []place
 	for i, x := range batch {
 		if x.Pi == nil || x.Pi.IsEmpty() {
 			return nil, fmt.Errorf("anymdp: problem %d: the policy is missing", x.Problem)
@@ -188,73 +193,99 @@ func (m *Actor) Act(batch []control.Context) ([]pmd.Policy, error) {
 		if err := x.Check(states, actions); err != nil {
 			return nil, fmt.Errorf("anymdp: problem %d: %w", x.Problem, err)
 		}
+		policies[i] = pmd.Policy{Pi: mat.NewDense(states, actions, nil), Log: mat.NewDense(states, actions, nil)}
 		for s := range states {
-			p := &place{}
+			p := place{problem: x.Problem, state: s}
+			p.pi, p.log = policies[i].Pi.RawRowView(s), policies[i].Log.RawRowView(s)
 			var pi, q []float64 // of the actions that the state has
 			for a, v := range x.Q.RawRowView(s) {
+				p.log[a] = math.Inf(-1)
 				if !math.IsInf(v, -1) {
 					p.actions, pi, q = append(p.actions, a), append(pi, x.Pi.At(s, a)), append(q, v)
 				}
 			}
-			row, err := NewRow(pi, q, x.Eta)
-			if err != nil {
-				return nil, fmt.Errorf("%w (problem %d, state %d)", err, x.Problem, s)
+			var err error
+			if p.row, err = NewRow(pi, q, x.Eta); err != nil {
+				return nil, fmt.Errorf("%w (problem %d, state %d)", err, p.problem, p.state)
 			}
 			for j, a := range p.actions {
 				if x.LogPi != nil { // which may lie below every float64's
-					row.Log[j] = x.LogPi.At(s, a)
+					p.row.Log[j] = x.LogPi.At(s, a)
 				}
 			}
-			p.row = row
-			places[i] = append(places[i], p)
+			asked = append(asked, p)
 		}
 	}
-	if err := m.ask(slices.Concat(places...)); err != nil {
-		return nil, err
-	}
-	policies := make([]pmd.Policy, len(batch))
-	for i, x := range batch {
-		rows, actions := x.Pi.Dims()
-		policies[i] = pmd.Policy{Pi: mat.NewDense(rows, actions, nil), Log: mat.NewDense(rows, actions, nil)}
-		for s, p := range places[i] {
-			logits := make([]float64, len(p.actions))
-			p.row.Logits(m.Readout, p.outputs, logits)
-			log := policies[i].Log.RawRowView(s)
-			for a := range log {
-				log[a] = math.Inf(-1)
-			}
-			for j, z := range logits {
-				if math.IsNaN(z) || math.IsInf(z, 1) {
-					return nil, fmt.Errorf("anymdp: problem %d, state %d: a logit is %v", x.Problem, s, z)
-				}
-				log[p.actions[j]] = z
-			}
-			pmd.LogSoftmax(policies[i].Pi.RawRowView(s), log)
-		}
-	}
-	return policies, nil
-}
-
-// place is a state of a context.
-type place struct {
-	actions []int // that the state has
-	row     *Row
-	outputs []float64
-}
-
-// ask takes states through the network, those with the same number of actions together.
-func (m *Actor) ask(asked []*place) error {
-	slices.SortStableFunc(asked, func(x, y *place) int { return len(x.actions) - len(y.actions) })
+	// States with the same number of actions go through the network together.
+	slices.SortStableFunc(asked, func(x, y place) int { return len(x.actions) - len(y.actions) })
 	tokens := make([][][]float64, len(asked))
 	for i, p := range asked {
 		tokens[i] = p.row.Tokens
 	}
 	outputs, err := m.Forward(tokens)
 	if err != nil {
-		return fmt.Errorf("anymdp: %w", err)
+		return nil, fmt.Errorf("anymdp: %w", err)
 	}
 	for i, p := range asked {
-		p.outputs = outputs[i]
+		for j, z := range p.row.Logits(m.Readout, outputs[i]) {
+			if math.IsNaN(z) || math.IsInf(z, 1) {
+				return nil, fmt.Errorf("anymdp: problem %d, state %d: a logit is %v", p.problem, p.state, z)
+			}
+			p.log[p.actions[j]] = z
+		}
+		pmd.LogSoftmax(p.pi, p.log)
 	}
-	return nil
+	return policies, nil
+}
+
+// place is a state of a context.
+type place struct {
+	problem, state int
+	actions        []int // that the state has
+	row            *Row
+	pi, log        []float64 // its row of the policy, and the logarithms
+}
+
+// Shape is the shape of the network.
+func Shape() transformer.Config {
+	c := transformer.Standard(Features)
+	c.Outputs, c.Unordered = Outputs, true
+	return c
+}
+
+// NewNetwork returns the network of a shape whose parameters tensor supplies by name, in plain Go:
+// float64 arithmetic in index order, with the same bits on every platform. It returns an
+// error when tensor does, and for a tensor of another size or with a value that is not finite.
+func NewNetwork(shape transformer.Config, tensor func(name string) ([]float32, error)) (*engine.Network[float64],
+	error) {
+	params, err := transformer.Flat(shape.Layout(), tensor)
+	if err != nil {
+		return nil, fmt.Errorf("anymdp: %w", err)
+	}
+	return engine.New[float64](shape, params)
+}
+
+// Trace is one state's way through the network, with every intermediate result: what
+// Actor makes of a row, step by step.
+type Trace struct {
+	Pass   *engine.Trace
+	Logits []float64 // [A]
+	Policy []float64 // [A], their softmax
+}
+
+// NewTrace takes a state through the network: a row π of a policy [A] and its Q [A] at
+// step size eta. It returns the errors of NewRow.
+func NewTrace(n *engine.Network[float64], readout Readout, pi, q []float64, eta float64) (*Trace, error) {
+	row, err := NewRow(pi, q, eta)
+	if err != nil {
+		return nil, err
+	}
+	pass, err := n.Trace(slices.Concat(row.Tokens...))
+	if err != nil {
+		return nil, err
+	}
+	logits := row.Logits(readout, slices.Concat(pass.Outputs...))
+	t := &Trace{pass, logits, slices.Clone(logits)}
+	pmd.Softmax(t.Policy)
+	return t, nil
 }
