@@ -1,7 +1,6 @@
 // Package safetensors reads and writes named arrays in the safetensors format
-// (https://huggingface.co/docs/safetensors): eight bytes with the length of a
-// JSON header, the header, and the raw little-endian values. Python reads such
-// a file with safetensors.numpy.load_file, and a person with a hex dump.
+// (https://huggingface.co/docs/safetensors): eight bytes with the length of a JSON header, the header, and the raw
+// little-endian values. Python reads such a file with safetensors.numpy.load_file, and a person with a hex dump.
 package safetensors
 
 import (

@@ -1,11 +1,10 @@
 // Package anymdp is one trained actor for any finite MDP: any numbers of states and
 // actions, any discount factor, any scale and offset of rewards, any step size.
 //
-// The network is the pre-LN softmax Transformer of package transformer (four layers,
-// four heads, width 64) without the causal mask. A sequence is one state: each of its A
-// actions is a token, tokens carry no positions, and states are not seen together. So
-// the actor is equivariant to renaming states and actions by construction, and S and A
-// are whatever the problem has.
+// The network is the pre-LN softmax Transformer of package transformer (four layers, four heads, width 64) without the
+// causal mask. A sequence is one state: each of its A actions is a token, tokens carry no positions, and states are not
+// seen together. So the actor is equivariant to renaming states and actions by construction, and S and A are whatever
+// the problem has.
 //
 // # Tokens
 //
@@ -20,14 +19,12 @@
 //
 //	[ −Δ_a / κd_a | ℓ_a / κs_a | −Δ_a / κs_a | 1 ]
 //
-// with κ = 100. Nothing but ratios is left: the tokens of (c log π, cηQ) are those of
-// (log π, ηQ), and an offset of Q changes none. That is PMD's own invariance, whose logits
-// log π + ηQ are homogeneous of degree one. Every action is measured by its own distance from
-// the best, which is taken in float64: an action that costs 10¹² changes no digit of the
-// others. The last entry is a carrier as in the paper's
-// normalized compilation (Appendix C): with the others below 1/κ, LayerNorm divides by
-// nearly the same number for every token, and a small error of the network is a small
-// error relative to the action's own scale.
+// with κ = 100. Nothing but ratios is left: the tokens of (c log π, cηQ) are those of (log π, ηQ), and an offset
+// of Q changes none. That is PMD's own invariance, whose logits log π + ηQ are homogeneous of degree one. Every
+// action is measured by its own distance from the best, which is taken in float64: an action that costs 10¹² changes
+// no digit of the others. The last entry is a carrier as in the paper's normalized compilation (Appendix C): with the
+// others below 1/κ, LayerNorm divides by nearly the same number for every token, and a small error of the network is a
+// small error relative to the action's own scale.
 //
 // # Read-outs
 //
@@ -37,12 +34,11 @@
 //	Network:  κ s_a o₀
 //	Prior:    log π_a + κ d_a o₁
 //
-// The empty token's zeros are held in training: without them most of a network's error is a
-// bias that has to cancel to within a small part of 1/κ.
-// The tokens hold log π and ηQ already, so that it learns neither a logarithm nor a product: in the
-// first read-out it has to write their sum, in the second ηQ, at the scale of the action. Neither adds
-// ηQ to the logits: what the network does not learn is missing. Where o₁ is wrong by less than a
-// fifth of 1/κ, the best action's share grows against every other's, so that it cannot lock up.
+// The empty token's zeros are held in training: without them most of a network's error is a bias that has to cancel to
+// within a small part of 1/κ. The tokens hold log π and ηQ already, so that it learns neither a logarithm nor a
+// product: in the first read-out it has to write their sum, in the second ηQ, at the scale of the action. Neither adds
+// ηQ to the logits: what the network does not learn is missing. Where o₁ is wrong by less than a fifth of 1/κ, the
+// best action's share grows against every other's, so that it cannot lock up.
 package anymdp
 
 import (
@@ -65,10 +61,9 @@ const (
 	Features, Outputs = 4, 2
 	// Carrier is κ.
 	Carrier = 100
-	// LogFloor is the least log mass that a token tells, relative to the likeliest
-	// action. The read-out that adds log π keeps any mass; that of the network alone
-	// leaves no action less than about e⁻¹⁶ = 1e-7, which is a guard like the paper's
-	// mixture with φ = 1e-7 A and costs as much.
+	// LogFloor is the least log mass that a token tells, relative to the likeliest action. The read-out that adds
+	// log π keeps any mass; that of the network alone leaves no action less than about e⁻¹⁶ = 1e-7, which is a
+	// guard like the paper's mixture with φ = 1e-7 A and costs as much.
 	LogFloor = -16
 )
 
@@ -131,8 +126,7 @@ func Encode(update, mass []float64) *Row {
 	return r
 }
 
-// ratio returns x/(κy), where |x| ≤ y, and 0 for 0/0, rounded to float32, as networks
-// are trained on.
+// ratio returns x/(κy), where |x| ≤ y, and 0 for 0/0, rounded to float32, as networks are trained on.
 func ratio(x, y float64) float64 {
 	if y == 0 {
 		return 0

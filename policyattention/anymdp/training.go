@@ -96,8 +96,7 @@ func (c Config) Job() (train.Job, error) {
 	}, c.Validate()
 }
 
-// batch returns the examples [Batch] of a step: some in a row, from a place drawn for
-// the step.
+// batch returns the examples [Batch] of a step: some in a row, from a place drawn for the step.
 func (c Config) batch(step int) []int32 {
 	first := seed.New(c.Seed, "any", "batch", step).IntN(c.Examples)
 	index := make([]int32, c.Batch)
@@ -107,8 +106,7 @@ func (c Config) batch(step int) []int32 {
 	return index
 }
 
-// data is the tokens [N, A, Features], updates [N, A], priors [N, A], units [N, A] and scales
-// [N, A] of all examples.
+// data is the tokens [N, A, Features], updates [N, A], priors [N, A], units [N, A] and scales [N, A] of all examples.
 func (c Config) data() ([]*tensors.Tensor, error) {
 	contexts, a := c.Contexts(), []int{c.Actions}
 	return train.Arrays(len(contexts), func(i int) ([][]float64, error) {
@@ -125,13 +123,11 @@ const sharp, tied, tiedNetwork = 2, .2, .5
 // loss is the mean over both read-outs, all pairs of actions and all examples of the
 // proximal loss of Section 5, less its minimum.
 //
-// A pair of actions by itself is a state with two actions, and PMD's row restricted to it
-// is PMD's row of the pair. Of the two, KL(p‖π) − η⟨p, Q⟩ is minimized at any temperature
-// by logits log π + ηQ, and adding w to the logits of p and of π changes no minimizer.
-// So each pair is taken with even odds before the update, w = −log π, and at a temperature
-// of its own: an action of mass 10⁻¹² teaches as much as one of mass ½. In the loss of
-// the whole row it would teach nothing, for p is its weight, and a network trained so
-// locks up.
+// A pair of actions by itself is a state with two actions, and PMD's row restricted to it is PMD's row of the pair. Of
+// the two, KL(p‖π) − η⟨p, Q⟩ is minimized at any temperature by logits log π + ηQ, and adding w to the
+// logits of p and of π changes no minimizer. So each pair is taken with even odds before the update, w = −log π,
+// and at a temperature of its own: an action of mass 10⁻¹² teaches as much as one of mass ½. In the loss of the
+// whole row it would teach nothing, for p is its weight, and a network trained so locks up.
 func loss(network train.Outputs, data, batch []*Node) *Node {
 	part := func(i int) *Node { return Gather(data[i], batch[0]) }
 	tokens, update, prior, unit, scale := part(0), part(1), part(2), part(3), part(4)
@@ -166,9 +162,8 @@ func relative(network train.Outputs, tokens *Node) *Node {
 // differences returns x_a − x_b [B, A, A] of x [B, A].
 func differences(x *Node) *Node { return Sub(ExpandAxes(x, 2), ExpandAxes(x, 1)) }
 
-// proximal is the mean over pairs (a, b) of KL(p‖½) − t⟨p, x⟩, less its minimum, where p
-// is the softmax of the pair's changes of logits f, at temperature t; f and x are [B, A],
-// t is [B, A, A].
+// proximal is the mean over pairs (a, b) of KL(p‖½) − t⟨p, x⟩, less its minimum, where p is the softmax of the
+// pair's changes of logits f, at temperature t; f and x are [B, A], t is [B, A, A].
 func proximal(f, x, t *Node) *Node {
 	f, x = Mul(t, differences(f)), Mul(t, differences(x))
 	p := Sigmoid(f)
@@ -221,17 +216,15 @@ func (c Config) Name() string {
 // Seconds implements method.Training.
 func (c Config) Seconds() float64 { return 4e-5 * float64(c.Steps*c.Batch*c.Actions) }
 
-// Context is one state to learn from, in units of its own: an update x = ηQ/d [A] and a prior
-// log π/d [A], both relative to the largest, so that each is at most 0. PMD's logits are
-// homogeneous, so the unit d is arbitrary, and one stands for all rewards, discount factors and
-// step sizes.
+// Context is one state to learn from, in units of its own: an update x = ηQ/d [A] and a prior log π/d [A], both
+// relative to the largest, so that each is at most 0. PMD's logits are homogeneous, so the unit d is arbitrary, and one
+// stands for all rewards, discount factors and step sizes.
 type Context struct {
 	Update, Prior []float64
 }
 
-// Contexts draws the contexts on which c trains. They are drawn directly, not from runs
-// on problems: what a loop can meet is a prior and an update, and the distribution covers both
-// beyond what loops reach.
+// Contexts draws the contexts on which c trains. They are drawn directly, not from runs on problems: what a loop can
+// meet is a prior and an update, and the distribution covers both beyond what loops reach.
 //
 //   - The update is Gaussian, or nearly tied but for some actions, or heavy-tailed, so
 //     that one action is far from all others, or uniform. In four of ten states some actions
@@ -315,8 +308,7 @@ func drawPrior(rng *rand.Rand, n int) []float64 {
 	return x
 }
 
-// A program in a browser is sent over the network before it starts, and is given the
-// weights when it needs them.
+// A program in a browser is sent over the network before it starts, and is given the weights when it needs them.
 //
 //go:embed weights.safetensors
 var released []byte

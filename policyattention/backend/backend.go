@@ -142,8 +142,7 @@ func Processor() string {
 	return name
 }
 
-// ProcessorTime returns the processor time of all threads of this process so far, or 0 where the system does
-// not tell.
+// ProcessorTime returns the processor time of all threads of this process so far, or 0 where the system does not tell.
 func ProcessorTime() time.Duration {
 	u := self()
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())

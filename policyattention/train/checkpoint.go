@@ -101,8 +101,7 @@ func (j Job) loadState(path string) (*state, error) {
 	return s, nil
 }
 
-// saveWeights releases the weights of a run as it is now, named and shaped as
-// in the network's Layout.
+// saveWeights releases the weights of a run as it is now, named and shaped as in the network's Layout.
 func (j Job) saveWeights(path string, s *state) error {
 	params := s.optimizer.Params
 	if j.Average {

@@ -1,5 +1,4 @@
-// Package train trains the learned actor and critic of PolicyAttention and
-// deploys them in the closed loop.
+// Package train trains the learned actor and critic of PolicyAttention and deploys them in the closed loop.
 //
 // A [Config] says everything that the weights depend on; its [Config.Job] is the training run; Load
 // reads the weights back as a control.Actor or a control.Critic.
@@ -23,8 +22,7 @@ import (
 	"icrl/policyattention/transformer"
 )
 
-// Objective names what a network is trained to minimize. Actor objectives are
-// means over states and examples.
+// Objective names what a network is trained to minimize. Actor objectives are means over states and examples.
 type Objective string
 
 const (
@@ -34,13 +32,11 @@ const (
 	// PMDTarget is KL(q‖p) with q = PMD_η(π,Q): direct supervision. Its gradient
 	// is that of the cross-entropy; the divergence has minimum 0.
 	PMDTarget Objective = "pmd-target"
-	// RewardOnly is −η⟨p,Q⟩, the proximal objective without its KL term and
-	// otherwise its exact pair: same contexts, inputs and scale. The paper does
-	// not define it; its minimizer is the greedy policy of Q.
+	// RewardOnly is −η⟨p,Q⟩, the proximal objective without its KL term and otherwise its exact pair: same
+	// contexts, inputs and scale. The paper does not define it; its minimizer is the greedy policy of Q.
 	RewardOnly Objective = "reward-only"
-	// Critic is the mean squared error to the exact one-step backup F^π̂ Q_k,
-	// given sampled transitions. The exact backup is the mean of sampled
-	// targets, so the minimizer is the same as with those, at lower variance.
+	// Critic is the mean squared error to the exact one-step backup F^π̂ Q_k, given sampled transitions. The exact
+	// backup is the mean of sampled targets, so the minimizer is the same as with those, at lower variance.
 	Critic Objective = "critic"
 )
 
@@ -83,24 +79,21 @@ type Recipe struct {
 	// constant in the run, stopped after a random number of rounds. These are the contexts that deployment
 	// visits; late in a run policies are nearly deterministic, which no random policy is.
 	Contexts string `json:"contexts"`
-	// A run is stopped after a number of rounds uniform on 0, …, Rounds in one
-	// half of the examples and on 0, …, Early in the other. Early rounds hold the
-	// undecided rows, on which small errors of the logits add up in the loop;
-	// late ones the nearly deterministic rows, which must stay so.
+	// A run is stopped after a number of rounds uniform on 0, …, Rounds in one half of the examples and on
+	// 0, …, Early in the other. Early rounds hold the undecided rows, on which small errors of the logits add up in
+	// the loop; late ones the nearly deterministic rows, which must stay so.
 	Rounds int `json:"rounds"`
 	Early  int `json:"early"`
-	// Relabel names states and actions anew in each example. The distribution of problems
-	// is the same under every naming; without it a network can tell the few
-	// training MDPs apart and learn their greedy actions by heart.
+	// Relabel names states and actions anew in each example. The distribution of problems is the same under every
+	// naming; without it a network can tell the few training MDPs apart and learn their greedy actions by heart.
 	Relabel bool    `json:"relabel"`
 	EtaMin  float64 `json:"eta_min"`
 	EtaMax  float64 `json:"eta_max"`
 	Average bool    `json:"average"` // release the average over the steps, see Job.Average
 }
 
-// Plain stands for the paper: π enters as it is and the network alone writes
-// the logits. Its distribution of contexts and the averaging were chosen on calibration
-// problems.
+// Plain stands for the paper: π enters as it is and the network alone writes the logits. Its distribution of contexts
+// and the averaging were chosen on calibration problems.
 func Plain() Recipe {
 	return Recipe{
 		Name: "plain", Policy: "raw", Readout: NetworkReadout,
@@ -116,8 +109,7 @@ func Prior() Recipe {
 	return r
 }
 
-// Config is everything that trained weights depend on, but for the backend's
-// arithmetic.
+// Config is everything that trained weights depend on, but for the backend's arithmetic.
 type Config struct {
 	Objective Objective         `json:"objective"`
 	Recipe    Recipe            `json:"recipe"`
@@ -140,9 +132,8 @@ type Config struct {
 	Optimizer transformer.AdamW `json:"optimizer"`
 }
 
-// Standard returns the paper's configuration for one size: 24 training MDPs,
-// 2,048 examples, batch 64, 51,200 steps. Training MDPs come from the root that
-// the seed names; set Task for another.
+// Standard returns the paper's configuration for one size: 24 training MDPs, 2,048 examples, batch 64, 51,200 steps.
+// Training MDPs come from the root that the seed names; set Task for another.
 func Standard(objective Objective, recipe Recipe, seed uint64, states int) Config {
 	network := transformer.Standard(1)
 	return Config{
@@ -217,12 +208,10 @@ func (c Config) Validate() error {
 	return cmp.Or(c.Optimizer.Validate(), c.Network().Validate())
 }
 
-// taskRoot is what Task names among roots. It is a 64-bit digest of a named
-// stream, so it coincides with no root that a person writes down: training
-// problems differ from those of every calibration and evaluation root.
+// taskRoot is what Task names among roots. It is a 64-bit digest of a named stream, so it coincides with no root that a
+// person writes down: training problems differ from those of every calibration and evaluation root.
 func (c Config) taskRoot() uint64 { return seed.New(c.Task, "train", "mdps").Uint64() }
 
-// CalibrationRoot returns the root of the problems on which choices are made
-// before any evaluation. Like the training root it is a digest of a named
-// stream, so it coincides with no evaluation root.
+// CalibrationRoot returns the root of the problems on which choices are made before any evaluation. Like the training
+// root it is a digest of a named stream, so it coincides with no evaluation root.
 func CalibrationRoot(id uint64) uint64 { return seed.New(id, "calibration").Uint64() }

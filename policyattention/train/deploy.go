@@ -110,9 +110,8 @@ func (m *Model) check(batch []control.Context) error {
 	return nil
 }
 
-// Actor returns the model as an actor: π̂_{k+1} = softmax of its logits, in
-// float64. With PriorReadout the logits contain log π itself, unclipped, so an
-// action without mass stays without mass.
+// Actor returns the model as an actor: π̂_{k+1} = softmax of its logits, in float64. With PriorReadout the logits
+// contain log π itself, unclipped, so an action without mass stays without mass.
 func (m *Model) Actor() (control.Actor, error) {
 	if m.Config.Objective == Critic {
 		return nil, fmt.Errorf("train: the weights are a critic's, want an actor's")
@@ -156,9 +155,8 @@ func (m *Model) Trace(x control.Context) (*engine.Trace, error) {
 	return m.network.Trace(flat)
 }
 
-// Critic returns the model as a critic that samples m transitions of every
-// state-action pair a round from the MDP. The samples of a problem's round are
-// a stream of their own below root.
+// Critic returns the model as a critic that samples m transitions of every state-action pair a round from the MDP. The
+// samples of a problem's round are a stream of their own below root.
 func (m *Model) Critic(root uint64) (control.Critic, error) {
 	if m.Config.Objective != Critic {
 		return nil, fmt.Errorf("train: the weights are an actor's (%s), want a critic's", m.Config.Objective)

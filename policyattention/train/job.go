@@ -28,11 +28,10 @@ type Job struct {
 	Clip      float64
 	Steps     int
 	Snapshots []int // steps after which weights are kept, ascending
-	// Average releases, in place of the last step's parameters, their average
-	// over the steps so far, with a weight of order t⁸ on step t: it reaches
-	// back over about the last fifth of the run (polynomial-decay averaging,
-	// Shamir and Zhang 2013, arXiv 1212.1824) and is without most of the noise
-	// that a constant learning rate leaves. Training itself is the same.
+	// Average releases, in place of the last step's parameters, their average over the steps so far, with a weight of
+	// order t⁸ on step t: it reaches back over about the last fifth of the run (polynomial-decay averaging, Shamir
+	// and Zhang 2013, arXiv 1212.1824) and is without most of the noise that a constant learning rate leaves. Training
+	// itself is the same.
 	Average bool
 	// Release, if not nil, returns what is written as weights of parameters [Size], which it does not change.
 	Release func(params []float32) ([]float32, error)
@@ -68,16 +67,14 @@ func (j Job) validate() error {
 	return nil
 }
 
-// Trainable is what a Job trains: a loss as a function of one flat vector of float32
-// parameters.
+// Trainable is what a Job trains: a loss as a function of one flat vector of float32 parameters.
 type Trainable interface {
 	// Layout lists the parameters in the order of the flat vector, without gaps.
 	Layout() []transformer.Tensor
 	// Init returns the initial parameters [Size]; the same at every call.
 	Init() []float32
-	// Loss builds the scalar to minimize from the parameters [Size], the arrays of
-	// Batches.Data, and those of a batch. It is a mean over the examples, so that the gradient of a batch
-	// is the mean of those of its parts.
+	// Loss builds the scalar to minimize from the parameters [Size], the arrays of Batches.Data, and those of a batch.
+	// It is a mean over the examples, so that the gradient of a batch is the mean of those of its parts.
 	Loss(params *Node, data, batch []*Node) *Node
 }
 

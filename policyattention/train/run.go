@@ -42,11 +42,10 @@ type Result struct {
 // Run trains in the folder dir and returns where the weights are; a job that is made alone is its own run. Progress,
 // which may be nil, is called about twice a second.
 //
-// The run is a function of the job and the backend: interrupted at any moment,
-// even by SIGKILL, and called again with the same folder, it continues and ends
-// with the same bytes. When ctx is done, Run saves the run and returns ctx's
-// cause. A finished run is returned at once. It returns an error when dir belongs to another
-// configuration or another process is using it, and on a loss that is not finite.
+// The run is a function of the job and the backend: interrupted at any moment, even by SIGKILL, and called again with
+// the same folder, it continues and ends with the same bytes. When ctx is done, Run saves the run and returns ctx's
+// cause. A finished run is returned at once. It returns an error when dir belongs to another configuration or another
+// process is using it, and on a loss that is not finite.
 func (j Job) Run(ctx context.Context, b compute.Backend, dir string, progress func(Progress)) (*Result, error) {
 	if j.Alone != nil {
 		return j.Alone(ctx, dir, progress)

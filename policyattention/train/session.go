@@ -157,11 +157,12 @@ type trainer struct {
 
 // newTrainer returns the trainer of a network on a backend, from data, for the parameters of an optimizer. Its first
 // call of a program moves the data there, before there are several threads.
-func newTrainer(b compute.Backend, of Transformer, data []*tensors.Tensor, o *engine.Optimizer) (t *trainer, err error) {
-	t = &trainer{data: data}
-	if t.network, err = o.Network(of.Network); err != nil {
+func newTrainer(b compute.Backend, of Transformer, data []*tensors.Tensor, o *engine.Optimizer) (*trainer, error) {
+	network, err := o.Network(of.Network)
+	if err != nil {
 		return nil, err
 	}
+	t := &trainer{network: network, data: data}
 	t.tokens, err = NewExec(b, func(in []*Node) (asked *Node) {
 		of.Objective(func(tokens *Node, k int) *Node {
 			asked = tokens

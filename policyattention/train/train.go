@@ -79,8 +79,7 @@ func (o Objective) rows(logp, prior, gain *Node) *Node {
 // Key is the member of a manifest that a Config is.
 func (c Config) Key() string { return "training" }
 
-// usual are budgets of the presets smoke and paper, which
-// names leave out.
+// usual are budgets of the presets smoke and paper, which names leave out.
 var usual = []int{10, 51_200, 6_400}
 
 // Name returns objective-recipe-S8-18100, with the steps before the size where they are not usual.

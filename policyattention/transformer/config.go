@@ -1,13 +1,11 @@
-// Package transformer is the learned network of PolicyAttention: a pre-LN
-// Transformer, causal unless asked otherwise, that reads a context of tokens and
-// writes numbers for each token, with the AdamW optimizer that trains it. Here are its shape and,
-// as a graph of GoMLX, the definition of what it computes, which is trained on GPUs; package engine computes
-// that faster on CPUs, in plain Go.
+// Package transformer is the learned network of PolicyAttention: a pre-LN Transformer, causal unless asked otherwise,
+// that reads a context of tokens and writes numbers for each token, with the AdamW optimizer that trains it. Here are
+// its shape and, as a graph of GoMLX, the definition of what it computes, which is trained on GPUs; package engine
+// computes that faster on CPUs, in plain Go.
 //
-// All parameters live in one flat float32 vector, in the order that
-// [Config.Layout] gives. The optimizer's moments have the same shape, so an
-// optimizer step is one elementwise pass, a checkpoint is three vectors, and
-// nothing depends on the names of variables.
+// All parameters live in one flat float32 vector, in the order that [Config.Layout] gives. The optimizer's moments have
+// the same shape, so an optimizer step is one elementwise pass, a checkpoint is three vectors, and nothing depends on
+// the names of variables.
 package transformer
 
 import (
@@ -31,9 +29,8 @@ type Config struct {
 	Width    int `json:"width"`    // model width d
 	Hidden   int `json:"hidden"`   // units of the feed-forward layer
 	Outputs  int `json:"outputs"`  // numbers written per token
-	// Unordered is without the causal mask: every token sees all. Since tokens carry no
-	// positions, the network is then a function of a set of tokens, equivariant to their
-	// order.
+	// Unordered is without the causal mask: every token sees all. Since tokens carry no positions, the network is then
+	// a function of a set of tokens, equivariant to their order.
 	Unordered bool `json:"unordered,omitempty"`
 	// Group parts every sequence into groups of so many consecutive tokens, which see nothing of
 	// each other: 1 takes attention between tokens away. 0 stands for the whole sequence.
@@ -141,8 +138,7 @@ func (c Config) Size() int {
 	return last.Offset + last.Size()
 }
 
-// Init draws initial parameters: weight matrices from N(0, 1/fan-in), zero
-// biases, unit gains.
+// Init draws initial parameters: weight matrices from N(0, 1/fan-in), zero biases, unit gains.
 func (c Config) Init(rng *rand.Rand) []float32 {
 	params := make([]float32, c.Size())
 	for _, t := range c.Layout() {
@@ -162,9 +158,8 @@ func (c Config) Init(rng *rand.Rand) []float32 {
 	return params
 }
 
-// AdamW is Adam with decoupled weight decay (Loshchilov and Hutter,
-// arXiv 1711.05101) on one flat vector. The decay acts on every parameter,
-// biases and gains included, as in optax.adamw and torch.optim.AdamW.
+// AdamW is Adam with decoupled weight decay (Loshchilov and Hutter, arXiv 1711.05101) on one flat vector. The decay
+// acts on every parameter, biases and gains included, as in optax.adamw and torch.optim.AdamW.
 type AdamW struct {
 	LearningRate float64
 	WeightDecay  float64
@@ -176,8 +171,7 @@ type AdamW struct {
 	Cosine int `json:",omitempty"`
 }
 
-// StandardAdamW is the paper's setting; what it leaves open has the usual
-// values.
+// StandardAdamW is the paper's setting; what it leaves open has the usual values.
 func StandardAdamW() AdamW {
 	return AdamW{LearningRate: 3e-4, WeightDecay: 1e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
 }

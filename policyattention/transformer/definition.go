@@ -24,9 +24,8 @@ type Network struct {
 // Bind returns the network with the flat parameter vector [Size].
 func Bind(c Config, params *Node) *Network { return &Network{c, Parameters(c, params)} }
 
-// Parameters returns the tensors of the flat parameter vector [Size] by name. It panics, as
-// GoMLX does while a graph is built, if the configuration is invalid or the vector has
-// another shape.
+// Parameters returns the tensors of the flat parameter vector [Size] by name. It panics, as GoMLX does while a graph is
+// built, if the configuration is invalid or the vector has another shape.
 func Parameters(c Config, params *Node) map[string]*Node {
 	if err := c.Validate(); err != nil {
 		panic(err)
@@ -90,8 +89,7 @@ func (n *Network) attention(block string, x *Node) *Node {
 	return n.linear(block+"out", Reshape(mixed, b, t, -1)) // [B, T, Width]
 }
 
-// causalMask is 0 where the key is not later than the query, and below every score
-// elsewhere: [1, 1, T, T].
+// causalMask is 0 where the key is not later than the query, and below every score elsewhere: [1, 1, T, T].
 func causalMask(like *Node, t int) *Node {
 	g, shape := like.Graph(), shapes.Make(dtypes.Int32, 1, 1, t, t)
 	seen := GreaterOrEqual(Iota(g, shape, 2), Iota(g, shape, 3)) // query ≥ key

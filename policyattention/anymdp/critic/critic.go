@@ -1,21 +1,17 @@
-// Package critic is a critic with memory for any finite MDP: any numbers of states and
-// actions, any number m of sampled transitions a pair and round, any discount factor and any
-// scale and offset of rewards.
+// Package critic is a critic with memory for any finite MDP: any numbers of states and actions, any number m of sampled
+// transitions a pair and round, any discount factor and any scale and offset of rewards.
 //
-// A round gives it m generative transitions of every pair, as it gives every critic that
-// sees samples. Others forget them; this one keeps how often each pair has led where. From
-// those counts an [Estimator] makes rows p̂(·|s,a), and the critic answers, with v_j the
-// values ⟨π̂_{j+1}(·|s'), Q_j(s',·)⟩ that round j is to be backed up from,
+// A round gives it m generative transitions of every pair, as it gives every critic that sees samples. Others forget
+// them; this one keeps how often each pair has led where. From those counts an [Estimator] makes rows p̂(·|s,a), and
+// the critic answers, with v_j the values ⟨π̂_{j+1}(·|s'), Q_j(s',·)⟩ that round j is to be backed up from,
 //
 //	Q_{k+1}(s,a) = r + γ ( p̂_k·v_k + (p̂_k − p̂_{k−1})·Σ_{j<k} v_j ).
 //
-// The first term is the one-step backup by the newest rows. The second takes back what the
-// rows of earlier rounds were wrong by. The logits of PMD with a constant step size are
-// log π₀ + η Σ Q, so that with the correction they are at any time those of the newest rows
-// for all rounds so far: Σ_{j≤k} Q_{j+1} = (k+1) r + γ p̂_k·Σ_{j≤k} v_j. Without it, errors
-// of early rows stay in the logits, and memory makes a loop worse: the means of all samples
-// so far have errors that are alike from round to round, where those of fresh samples average
-// out.
+// The first term is the one-step backup by the newest rows. The second takes back what the rows of earlier rounds were
+// wrong by. The logits of PMD with a constant step size are log π₀ + η Σ Q, so that with the correction they are
+// at any time those of the newest rows for all rounds so far: Σ_{j≤k} Q_{j+1} = (k+1) r + γ p̂_k·Σ_{j≤k} v_j.
+// Without it, errors of early rows stay in the logits, and memory makes a loop worse: the means of all samples so far
+// have errors that are alike from round to round, where those of fresh samples average out.
 //
 // # The first table
 //
@@ -25,11 +21,10 @@
 //
 //	argmin KL(p' ‖ p̂)  subject to  p'·v_0 = (Q_0(s,a) − r)/γ,
 //
-// which are p'(s') ∝ p̂(s') exp(θ v_0(s')): θ v_0 is added to the logits of attention, a step
-// of PMD on the row, with the θ(s,a) that meets the constraint. Values of later rounds
-// resemble v_0, so most of the sampling error goes. Every critic in a loop is given Q_0; the
-// others do not use it. π_0 is what PMD came from in the first round, log π_0 = log π̂_1 −
-// ηQ_0 up to a constant: with another actor v_0 is off by as much as that actor is.
+// which are p'(s') ∝ p̂(s') exp(θ v_0(s')): θ v_0 is added to the logits of attention, a step of PMD on the row,
+// with the θ(s,a) that meets the constraint. Values of later rounds resemble v_0, so most of the sampling error goes.
+// Every critic in a loop is given Q_0; the others do not use it. π_0 is what PMD came from in the first round,
+// log π_0 = log π̂_1 − ηQ_0 up to a constant: with another actor v_0 is off by as much as that actor is.
 //
 // This is not what the paper's critic is told, which sees the samples of one round.
 package critic
@@ -60,10 +55,9 @@ type Counts struct {
 // Estimator makes rows p̂ [pairs][S], each a distribution, of the counts of a problem.
 type Estimator func(c *Counts) ([][]float64, error)
 
-// Critic is a control.Critic that remembers. It samples from the MDP of a context. A
-// problem's memory begins with the first round that it is asked in, and anew when it is
-// asked in the same or an earlier round, or with another MDP; where that is round 0, whose table
-// must be Q^{π_0}, rows agree with it. It is not for concurrent use.
+// Critic is a control.Critic that remembers. It samples from the MDP of a context. A problem's memory begins with the
+// first round that it is asked in, and anew when it is asked in the same or an earlier round, or with another MDP;
+// where that is round 0, whose table must be Q^{π_0}, rows agree with it. It is not for concurrent use.
 type Critic struct {
 	Estimate Estimator
 	Samples  int    // m, of every pair a round
@@ -111,8 +105,7 @@ func (c *Critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	return values, nil
 }
 
-// remember samples a round and adds it, and the values to back up from, to the memory of
-// its problem.
+// remember samples a round and adds it, and the values to back up from, to the memory of its problem.
 func (c *Critic) remember(x control.Context) (*memory, error) {
 	if x.MDP == nil {
 		return nil, errors.New("the MDP is missing, from which a critic samples")
@@ -211,12 +204,10 @@ func newAnchor(x control.Context, rewards []float64) *anchor {
 	return a
 }
 
-// steepest is the largest θ in size. A mean that is out of a row's reach is met as nearly as it
-// allows.
+// steepest is the largest θ in size. A mean that is out of a row's reach is met as nearly as it allows.
 const steepest = 60
 
-// tilt makes p [S] the row of p(s') exp(θ v(s')) with the anchor's mean, by Newton's method
-// between bounds.
+// tilt makes p [S] the row of p(s') exp(θ v(s')) with the anchor's mean, by Newton's method between bounds.
 func (a *anchor) tilt(pair int, p []float64) {
 	theta, low, high := 0., -float64(steepest), float64(steepest)
 	w := make([]float64, len(p))

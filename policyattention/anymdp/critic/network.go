@@ -23,17 +23,14 @@ const (
 //
 //	[ n/N | n/(n+1) | S/(S+N) | ρ | log(1+E)/10 | log S/4 | 1 ]
 //
-// where E is the number of pairs of packets, each of one state-action pair, in the whole
-// problem, and
+// where E is the number of pairs of packets, each of one state-action pair, in the whole problem, and
 //
 //	ρ = (c S − 1)/(S − 1),  c the share of these E that agree on s'.
 //
-// The expectation of ρ is 1/(S α + 1) where rows are from Dirichlet(α, …, α): what all
-// pairs of the problem tell about how concentrated its rows are. It is ½ while E is 0.
-// Sequences are filled up to [Slots] tokens with zeros, which stand for no state. Tokens have
-// no positions, so that the network is equivariant to renaming states, and pairs are not seen
-// together; nothing says how many actions there are, and no reward, value or discount
-// factor is seen.
+// The expectation of ρ is 1/(S α + 1) where rows are from Dirichlet(α, …, α): what all pairs of the problem tell
+// about how concentrated its rows are. It is ½ while E is 0. Sequences are filled up to [Slots] tokens with zeros,
+// which stand for no state. Tokens have no positions, so that the network is equivariant to renaming states, and pairs
+// are not seen together; nothing says how many actions there are, and no reward, value or discount factor is seen.
 func (c *Counts) tokens(pair int, x concentration) [][]float64 {
 	tokens := make([][]float64, max(Slots, c.States))
 	states, total := float64(c.States), float64(c.Total)

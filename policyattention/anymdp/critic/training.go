@@ -227,8 +227,7 @@ func sample(rng *rand.Rand, law []float64, n int) []float64 {
 //go:embed weights.safetensors
 var released []byte
 
-// Released returns the released network in plain Go, as an estimator: see the model card,
-// MODEL.md, beside its weights.
+// Released returns the released network in plain Go, as an estimator: see the model card, MODEL.md, beside its weights.
 var Released = sync.OnceValues(func() (Estimator, error) {
 	forward, err := anymdp.Plain(Shape(), released)
 	if err != nil {

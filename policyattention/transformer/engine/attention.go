@@ -42,8 +42,7 @@ func (a *attention[F]) sees(i int) int {
 	return max(0, i-(a.t-a.queries))
 }
 
-// heads calls f for each head of each sequence, with where its keys and its queries are: their
-// first rows and column.
+// heads calls f for each head of each sequence, with where its keys and its queries are: their first rows and column.
 func (a *attention[F]) heads(f func(weights matrix[F], keys, queries func(m matrix[F]) matrix[F])) {
 	for s := range a.b {
 		for head := range a.Config.Heads {
@@ -121,8 +120,7 @@ func (a *attention[F]) forward(turned matrix[F]) {
 	})
 }
 
-// backward writes slopes of queries, keys and values from those of y. It needs matrices
-// [t, queries] and [dim, t].
+// backward writes slopes of queries, keys and values from those of y. It needs matrices [t, queries] and [dim, t].
 func (a *attention[F]) backward(dy, dq, dk, dv, slopes, turned matrix[F]) {
 	if a.t == 1 {
 		clearRows(dq, a.b, a.Config.Width)
@@ -168,11 +166,10 @@ type cached[F Float] struct {
 	alternatives  bool
 }
 
-// Extend takes k more tokens of each of B sequences [B, k, Features] through the network and returns
-// their outputs [B, k, Outputs]. The new ones follow one another, and are in the cache afterwards; or they
-// are alternatives, each of them as if it were the only new one, and the cache is left as it was. It returns
-// an error for an unordered network, whose outputs for earlier tokens depend on later ones, for a cache that
-// has no room, and for another number of tokens.
+// Extend takes k more tokens of each of B sequences [B, k, Features] through the network and returns their outputs [B,
+// k, Outputs]. The new ones follow one another, and are in the cache afterwards; or they are alternatives, each of them
+// as if it were the only new one, and the cache is left as it was. It returns an error for an unordered network, whose
+// outputs for earlier tokens depend on later ones, for a cache that has no room, and for another number of tokens.
 func (n *Network[F]) Extend(of *Cache[F], k int, tokens []F, alternatives bool) ([]F, error) {
 	p, err := n.parted(Pass{of.Sequences, k, k}, len(tokens))
 	if err != nil {

@@ -2,16 +2,14 @@
 // and the steps of its optimizer: for training on CPUs, for loops of many small passes, and for
 // the page, which is without GoMLX. [transformer.Network] defines what it computes.
 //
-// It takes a few sequences through the whole network at a time, so that what kernels leave in a
-// core's caches is there on the way back. Activations are matrices with a row for each token: each
-// product takes its factors as they lie in memory, those for the slopes of weights too, and only
-// weights are rearranged, once for all passes of a step.
+// It takes a few sequences through the whole network at a time, so that what kernels leave in a core's caches is there
+// on the way back. Activations are matrices with a row for each token: each product takes its factors as they lie in
+// memory, those for the slopes of weights too, and only weights are rearranged, once for all passes of a step.
 //
-// Networks of float64 are computed in the order of the indices, with the same bits on every
-// platform. For float32 there are kernels for AVX-512 and for AVX2 with FMA, chosen by what the
-// processor has (GODEBUG=cpu.avx512f=off or cpu.avx2=off leaves them out), and the same portable ones
-// elsewhere. Results are of the same bits on the same kernels, however many cores there are and
-// whatever else is in a batch.
+// Networks of float64 are computed in the order of the indices, with the same bits on every platform. For float32 there
+// are kernels for AVX-512 and for AVX2 with FMA, chosen by what the processor has (GODEBUG=cpu.avx512f=off or
+// cpu.avx2=off leaves them out), and the same portable ones elsewhere. Results are of the same bits on the same
+// kernels, however many cores there are and whatever else is in a batch.
 //
 // The kernels are in assembly and not in Go's simd/archsimd, which exists only where a program is
 // built with GOEXPERIMENT=simd: built without it, programs would be many times slower and not say so.

@@ -61,9 +61,8 @@ func kernelsOf[F Float]() *kernels[F] {
 	return all
 }
 
-// portableTile adds four terms at a time to each sum, in their order: the bits are those of one
-// after another, and sums are loaded and stored a quarter as often. Terms of a factor 0, which
-// one-hots and ReLUs have many of, are left out.
+// portableTile adds four terms at a time to each sum, in their order: the bits are those of one after another, and sums
+// are loaded and stored a quarter as often. Terms of a factor 0, which one-hots and ReLUs have many of, are left out.
 func portableTile[F Float](t tile[F]) {
 	var sums [panel]F
 	for i := range t.m {

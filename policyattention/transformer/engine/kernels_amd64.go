@@ -104,8 +104,7 @@ func adamw8(params, gradient, m, v, average unsafe.Pointer, n int, rates *[10]fl
 
 func start(x []float32) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }
 
-// terms are about how many of a sum are added at once, so that the part of B fits into the
-// first cache.
+// terms are about how many of a sum are added at once, so that the part of B fits into the first cache.
 const terms = 80
 
 var zeros [panel]float32
