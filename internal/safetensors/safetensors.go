@@ -180,16 +180,13 @@ func Unmarshal(b []byte) (*File, error) {
 	var end int64
 	for _, name := range names {
 		e := h.Tensors[name]
-		if e.Offsets[0] != end {
-			const format = "safetensors: tensor %q begins at byte %d of the data, want %d (a gap or an overlap)"
-			return nil, fmt.Errorf(format, name, e.Offsets[0], end)
+		first := end
+		if end = e.Offsets[1]; e.Offsets[0] != first || end < first || end > int64(len(data)) {
+			const format = "safetensors: tensor %q begins at byte %d of %d and ends at byte %d, want it from %d on " +
+				"(a gap or an overlap)"
+			return nil, fmt.Errorf(format, name, e.Offsets[0], len(data), end, first)
 		}
-		if e.Offsets[1] < end || e.Offsets[1] > int64(len(data)) {
-			const format = "safetensors: tensor %q ends at byte %d, want between %d and the data's %d"
-			return nil, fmt.Errorf(format, name, e.Offsets[1], end, len(data))
-		}
-		end = e.Offsets[1]
-		values, err := decode(e, data[e.Offsets[0]:end])
+		values, err := decode(e, data[first:end])
 		if err != nil {
 			return nil, fmt.Errorf("safetensors: tensor %q %w", name, err)
 		}

@@ -92,9 +92,10 @@ func (j Job) advance(ctx context.Context, b compute.Backend, dir string, s *stat
 		saved, cpu = time.Now(), backend.ProcessorTime()
 		return j.saveState(statePath(dir), s)
 	}
-	for s.step < j.Steps {
-		if stopped := ctx.Err() != nil; s.step%j.Batches.every() == 0 && (stopped || time.Since(saved) > saveEvery) {
-			if err := save(); err != nil {
+	for {
+		done, stopped := s.step == j.Steps, ctx.Err() != nil
+		if s.step%j.Batches.every() == 0 && (done || stopped || time.Since(saved) > saveEvery) {
+			if err := save(); err != nil || done {
 				return err
 			}
 			if stopped {
@@ -112,18 +113,12 @@ func (j Job) advance(ctx context.Context, b compute.Backend, dir string, s *stat
 				return err
 			}
 		}
-		if s.step == j.Steps {
-			if err := save(); err != nil {
-				return err
-			}
-		}
 		if progress != nil && (s.step == j.Steps || time.Since(reported) > reportEvery) {
 			reported = time.Now()
 			rate := float64(s.step-first) / time.Since(began).Seconds()
 			progress(Progress{Step: s.step, Steps: j.Steps, Loss: float64(losses[0]), StepsPerSecond: rate})
 		}
 	}
-	return nil
 }
 
 // result checks and returns what a finished run has left.
