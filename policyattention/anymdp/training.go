@@ -191,11 +191,6 @@ func (c Config) release(params []float32) ([]float32, error) {
 	return params, nil
 }
 
-// What the experiments ask of a training run: see method.Training.
-
-// Key implements method.Training.
-func (c Config) Key() string { return name }
-
 // Changes is what is changed of the standard recipe, as it stands behind a recipe's name; empty for the standard one.
 func (c Config) Changes() string {
 	if c.Attention == train.Everything {
@@ -204,7 +199,8 @@ func (c Config) Changes() string {
 	return "attention=" + string(c.Attention)
 }
 
-// Name implements method.Training.
+// Key, Name and Seconds are what the experiments ask of a training run, see method.Training.
+func (c Config) Key() string { return name }
 func (c Config) Name() string {
 	recipe := name
 	if changes := c.Changes(); changes != "" {
@@ -212,8 +208,6 @@ func (c Config) Name() string {
 	}
 	return fmt.Sprintf("%s-%d", recipe, c.Seed)
 }
-
-// Seconds implements method.Training.
 func (c Config) Seconds() float64 { return 4e-5 * float64(c.Steps*c.Batch*c.Actions) }
 
 // Context is one state to learn from, in units of its own: an update x = ηQ/d [A] and a prior log π/d [A], both

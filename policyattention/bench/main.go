@@ -31,7 +31,6 @@ var cli struct {
 
 type worksCommand struct{}
 
-// Run prints the machine and the works.
 func (worksCommand) Run(all []work, b compute.Backend) error {
 	on := backend.Describe(b)
 	return json.NewEncoder(os.Stdout).Encode(map[string]any{"machine": experiment.Machine(&on), "works": all})
@@ -43,7 +42,6 @@ type exportCommand struct {
 	File  string `arg:"" help:"Where to write them, as safetensors."`
 }
 
-// Run writes the file.
 func (e exportCommand) Run(all []work) error { return all[e.Work].export(e.File, e.Steps) }
 
 type serveCommand struct {
@@ -51,7 +49,6 @@ type serveCommand struct {
 	Steps int `arg:"" help:"Steps whose numbers are written first."`
 }
 
-// Run serves on standard input and output.
 func (s serveCommand) Run(all []work, b compute.Backend) error {
 	once, err := all[s.Work].start(b)
 	if err != nil {

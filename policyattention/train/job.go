@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,8 +51,7 @@ func JSON(config any) []byte {
 
 // Hash returns the SHA-256 of a configuration's JSON in hexadecimal.
 func Hash(config []byte) string {
-	sum := sha256.Sum256(config)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(config))
 }
 
 // validate reports what of a job makes no run.
@@ -91,13 +89,9 @@ type Transformer struct {
 // [B, T, Features], see [transformer.Network.Tail].
 type Outputs = func(tokens *Node, k int) *Node
 
-// Layout implements Trainable.
+// Layout, Init and Loss implement Trainable.
 func (t Transformer) Layout() []transformer.Tensor { return t.Network.Layout() }
-
-// Init implements Trainable.
-func (t Transformer) Init() []float32 { return t.Start() }
-
-// Loss implements Trainable.
+func (t Transformer) Init() []float32              { return t.Start() }
 func (t Transformer) Loss(params *Node, data, batch []*Node) *Node {
 	return t.Objective(transformer.Bind(t.Network, params).Tail, data, batch)
 }

@@ -53,9 +53,9 @@ func (n *Network) Vectors(tokens *Node) *Node {
 	h := n.linear("embed", tokens) // [B, T, Width]
 	for l := range n.config.Layers {
 		block := fmt.Sprintf("blocks.%d.", l)
-		h = Add(h, n.attention(block, n.norm(block+"norm1", h)))   // [B, T, Width]
-		up := relu(n.linear(block+"up", n.norm(block+"norm2", h))) // [B, T, Hidden]
-		h = Add(h, n.linear(block+"down", up))                     // [B, T, Width]
+		h = Add(h, n.attention(block, n.norm(block+"norm1", h))) // [B, T, Width]
+		up := n.linear(block+"up", n.norm(block+"norm2", h))     // [B, T, Hidden]
+		h = Add(h, n.linear(block+"down", MaxScalar(up, 0)))     // [B, T, Width]
 	}
 	return Reshape(n.linear("head", n.norm("norm", h)), shape[0], shape[1], -1) // [B, T, Outputs]
 }
@@ -113,6 +113,3 @@ func (n *Network) linear(name string, x *Node) *Node {
 
 // row is a vector of parameters [out] for every token, [1, 1, out].
 func (n *Network) row(name string) *Node { return ExpandLeftToRank(n.p[name], 3) }
-
-// relu is max(x, 0).
-func relu(x *Node) *Node { return MaxScalar(x, 0) }

@@ -116,15 +116,9 @@ func loss(network train.Outputs, data, batch []*Node) *Node {
 	return ReduceAllMean(Mul(totals, distance))
 }
 
-// What the experiments ask of a training run: see method.Training.
-
-// Key implements method.Training.
-func (c Config) Key() string { return "memory_critic" }
-
-// Name implements method.Training.
+// Key, Name and Seconds are what the experiments ask of a training run, see method.Training.
+func (c Config) Key() string  { return "memory_critic" }
 func (c Config) Name() string { return fmt.Sprintf("%s-%d", name, c.Seed) }
-
-// Seconds implements method.Training.
 func (c Config) Seconds() float64 {
 	const drawn, perToken = 1e-3, 4e-6
 	return drawn*float64(c.Problems) + perToken*float64(c.Steps*c.Batch*16)
@@ -182,8 +176,8 @@ func draw(rng *rand.Rand) []Example {
 		}
 		laws, counts.Next = append(laws, law), append(counts.Next, sample(rng, law, total))
 	}
-	examples, alike := make([]Example, rowsOf), counts.concentration()
-	for pair := range examples {
+	examples := make([]Example, rowsOf)
+	for pair, tokens := range counts.tokens(rowsOf) {
 		fresh := max(64, total)
 		target := sample(rng, laws[pair], fresh)
 		for s := range target {
@@ -191,7 +185,7 @@ func draw(rng *rand.Rand) []Example {
 		}
 		pad := make([]float64, Slots-states)
 		examples[pair] = Example{
-			Tokens: counts.tokens(pair, alike), States: states, Total: total,
+			Tokens: tokens, States: states, Total: total,
 			Counts: append(counts.Next[pair], pad...), Target: append(target, pad...),
 		}
 	}

@@ -61,7 +61,7 @@ func New[F Float](c transformer.Config, params []float32) (*Network[F], error) {
 
 // pack packs weights for products, as they are and transposed.
 func (n *Network[F]) pack() {
-	for _, l := range n.at.linears() {
+	for _, l := range n.at.linears {
 		weights := matrix[F]{n.params[l.weight:], l.stride}
 		panels(n.params[l.packed:], l.in, l.out, func(column, width int, rows matrix[F]) {
 			copyRows(rows, weights.columns(column), l.in, width)
@@ -199,21 +199,23 @@ type places struct {
 	embed, head linear
 	body        []block
 	norm        norm
+	linears     []linear // all of them
 	size        int
 }
 
 func placesOf(c transformer.Config) *places {
-	r, at := &room[float32]{size: c.Size()}, map[string]int{}
+	w, r, at := &places{}, &room[float32]{size: c.Size()}, map[string]int{}
 	for _, t := range c.Layout() {
 		at[t.Name] = t.Offset
 	}
 	part := func(name string, in, out, column, stride int) linear {
-		return linear{in, out, stride, at[name+".weight"] + column, r.place(packedSize(in, out)),
-			r.place(packedSize(out, in))}
+		w.linears = append(w.linears, linear{in, out, stride, at[name+".weight"] + column,
+			r.place(packedSize(in, out)), r.place(packedSize(out, in))})
+		return w.linears[len(w.linears)-1]
 	}
 	whole := func(name string, in, out int) linear { return part(name, in, out, 0, out) }
 	normOf := func(name string) norm { return norm{at[name+".gain"], at[name+".bias"]} }
-	w := &places{embed: whole("embed", c.Features, c.Width)}
+	w.embed = whole("embed", c.Features, c.Width)
 	for l := range c.Layers {
 		name := fmt.Sprintf("blocks.%d.", l)
 		third := func(i int) linear { return part(name+"qkv", c.Width, c.Width, i*c.Width, 3*c.Width) }
@@ -226,15 +228,6 @@ func placesOf(c transformer.Config) *places {
 	w.norm, w.head = normOf("norm"), whole("head", c.Width, c.Outputs)
 	w.size = r.size + panel // read after the last
 	return w
-}
-
-// linears are all linear maps.
-func (w *places) linears() []linear {
-	all := []linear{w.embed, w.head}
-	for _, b := range w.body {
-		all = append(all, b.q, b.k, b.v, b.out, b.up, b.down)
-	}
-	return all
 }
 
 // packedSize is the number of entries of a matrix [k, n] that is packed: in panels of 64 columns
