@@ -6,7 +6,7 @@
 // The trainer is open to other methods. A [Job] is a training run of any [Trainable], a model that
 // says which parameters it has and builds its loss, on [Batches]: indices into a fixed set, or rollouts
 // that the current weights make. A [Session] makes its steps (session.go); [Job.Run] makes
-// them all, so that a run that is killed goes on and ends in the same bytes (run.go, checkpoint.go).
+// them all, so that a run that is killed goes on and ends in the same bytes (run.go).
 //
 // The paper leaves open how contexts are drawn, how π enters a token and how
 // logits are read out. Each such choice is a named field of Recipe.

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -43,21 +44,11 @@ func Standard(features int) Config {
 	return Config{Features: features, Layers: 4, Heads: 4, Width: 64, Hidden: 128, Outputs: 1}
 }
 
-// Validate reports the first field that makes no network.
+// Validate reports what makes no network.
 func (c Config) Validate() error {
-	for _, f := range []struct {
-		name  string
-		value int
-	}{
-		{"Features", c.Features}, {"Layers", c.Layers}, {"Heads", c.Heads},
-		{"Width", c.Width}, {"Hidden", c.Hidden}, {"Outputs", c.Outputs},
-	} {
-		if f.value < 1 || f.value > 1<<16 {
-			return fmt.Errorf("transformer: %s is %d, want between 1 and 65536", f.name, f.value)
-		}
-	}
-	if c.Group < 0 {
-		return fmt.Errorf("transformer: groups of %d tokens", c.Group)
+	sizes := []int{c.Features, c.Layers, c.Heads, c.Width, c.Hidden, c.Outputs}
+	if slices.Min(sizes) < 1 || slices.Max(sizes) > 1<<16 || c.Group < 0 {
+		return fmt.Errorf("transformer: network %+v, want sizes between 1 and 65536 and no negative group", c)
 	}
 	if c.Width%c.Heads != 0 {
 		return fmt.Errorf("transformer: %d heads do not divide width %d", c.Heads, c.Width)

@@ -61,13 +61,9 @@ func (a *attention[F]) scores(scores, x, y, turned matrix[F], f func(first, seen
 	a.kernels.exchange(turned, y, (a.queries+7)/8*8, a.dim())
 	width := (a.queries + lanes - 1) / lanes * lanes
 	for first := 0; first < a.t; first += rows {
-		for from := a.sees(first) / lanes * lanes; from < width; from += panel {
-			a.kernels.tile(tile[F]{
-				m: min(rows, a.t-first), n: min(panel, width-from), k: a.dim(),
-				a: x.from(first).data, rowA: x.stride, stepA: 1, b: turned.columns(from).data, rowB: turned.stride,
-				c: scores.from(first).columns(from).data, rowC: scores.stride,
-			})
-		}
+		from := a.sees(first) / lanes * lanes
+		a.times(scores.from(first).columns(from), x.from(first), x.stride, 1, turned.columns(from),
+			min(rows, a.t-first), a.dim(), width-from, false)
 	}
 	for first := 0; first < a.queries; first += lanes {
 		seen, end := a.seen(first), a.seen(min(first+lanes, a.queries)-1)
@@ -80,7 +76,7 @@ func (a *attention[F]) scores(scores, x, y, turned matrix[F], f func(first, seen
 func (a *attention[F]) overKeys(y, weights, x matrix[F]) {
 	for first := 0; first < a.queries; first += rows {
 		n := min(rows, a.queries-first)
-		a.times(y.from(first), weights.columns(first), 1, weights.stride, x, n, a.seen(first+n-1))
+		a.times(y.from(first), weights.columns(first), 1, weights.stride, x, n, a.seen(first+n-1), a.dim(), false)
 	}
 }
 
@@ -89,17 +85,7 @@ func (a *attention[F]) overQueries(y, weights, x matrix[F]) {
 	for first := 0; first < a.t; first += rows {
 		from := a.sees(first)
 		a.times(y.from(first), weights.from(first).columns(from), weights.stride, 1, x.from(from),
-			min(rows, a.t-first), a.queries-from)
-	}
-}
-
-// times writes x·w for x [m, k], as it lies or transposed, and w [k, dim].
-func (a *attention[F]) times(y, x matrix[F], rowX, stepX int, w matrix[F], m, k int) {
-	for column := 0; column < a.dim(); column += panel {
-		a.kernels.tile(tile[F]{
-			m: m, n: min(panel, a.dim()-column), k: k, a: x.data, rowA: rowX, stepA: stepX,
-			b: w.columns(column).data, rowB: w.stride, c: y.columns(column).data, rowC: y.stride,
-		})
+			min(rows, a.t-first), a.queries-from, a.dim(), false)
 	}
 }
 

@@ -85,6 +85,16 @@ func (n *Network[F]) product(t tile[F], columns int) {
 	}
 }
 
+// times writes x·w for x [m, k], as it lies or transposed, and w [k, width], or adds it to what y holds.
+func (n *Network[F]) times(y, x matrix[F], rowX, stepX int, w matrix[F], m, k, width int, add bool) {
+	for column := 0; column < width; column += panel {
+		n.kernels.tile(tile[F]{
+			m: m, n: min(panel, width-column), k: k, a: x.data, rowA: rowX, stepA: stepX,
+			b: w.data[column:], rowB: w.stride, c: y.data[column:], rowC: y.stride, add: add,
+		})
+	}
+}
+
 // forward writes x·W + b for rows of x, or adds it to what y holds.
 func (n *Network[F]) forward(l linear, x, y matrix[F], rows int, add, relu bool) {
 	n.product(tile[F]{
@@ -96,12 +106,7 @@ func (n *Network[F]) forward(l linear, x, y matrix[F], rows int, add, relu bool)
 // backward adds to gradient what slopes dy of the outputs for rows of inputs x, which a 1 follows,
 // are for weights and bias; and writes to dx, or adds to it, what they are for the inputs.
 func (n *Network[F]) backward(l linear, gradient []F, x, dy, dx matrix[F], rows int, add bool) {
-	for column := 0; column < l.out; column += panel {
-		n.kernels.tile(tile[F]{
-			m: l.in + 1, n: min(panel, l.out-column), k: rows, a: x.data, rowA: 1, stepA: x.stride,
-			b: dy.data[column:], rowB: dy.stride, c: gradient[l.weight+column:], rowC: l.stride, add: true,
-		})
-	}
+	n.times(matrix[F]{gradient[l.weight:], l.stride}, x, 1, x.stride, dy, l.in+1, rows, l.out, true)
 	if dx.data != nil {
 		n.product(tile[F]{
 			m: rows, k: l.out, a: dy.data, rowA: dy.stride, stepA: 1, b: n.params[l.transposed:],
