@@ -45,17 +45,15 @@ type File struct {
 // Get returns the values of the tensor called name. It returns an error if
 // the file has no such tensor or its elements are of another type.
 func Get[T float32 | float64 | int32 | int64](f *File, name string) ([]T, error) {
-	for _, t := range f.Tensors {
-		if t.Name != name {
-			continue
-		}
-		values, ok := t.Data.([]T)
-		if !ok {
-			return nil, fmt.Errorf("safetensors: tensor %q holds %T, want %T", name, t.Data, values)
-		}
-		return values, nil
+	i := slices.IndexFunc(f.Tensors, func(t Tensor) bool { return t.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("safetensors: no tensor %q", name)
 	}
-	return nil, fmt.Errorf("safetensors: no tensor %q", name)
+	values, ok := f.Tensors[i].Data.([]T)
+	if !ok {
+		return nil, fmt.Errorf("safetensors: tensor %q holds %T, want %T", name, f.Tensors[i].Data, values)
+	}
+	return values, nil
 }
 
 // Floats returns a function that gets tensors of float32 by name.

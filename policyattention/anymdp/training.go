@@ -58,13 +58,11 @@ func (c Config) Validate() error {
 	case c.Actions < 3 || c.Actions > 64:
 		return fmt.Errorf("anymdp: %d actions, want 3 to 64", c.Actions)
 	case min(c.Examples, c.Batch, c.Steps) < 1 || max(c.Examples, c.Steps) > 1<<24:
-		return fmt.Errorf("anymdp: %d examples, batch %d, %d steps: want each from 1 to 2^24", c.Examples, c.Batch,
-			c.Steps)
+		return fmt.Errorf("anymdp: %d examples, batch %d, %d steps: want 1 to 2^24", c.Examples, c.Batch, c.Steps)
 	case !(c.Deepest >= 1 && c.Deepest <= 1e30):
 		return fmt.Errorf("anymdp: cliffs of %v, want 1 to 1e30: float32 holds them", c.Deepest)
 	case c.Attention != train.Everything && c.Attention != train.None:
-		return fmt.Errorf("anymdp: attention %q, want %q or all of a state, which is %q", c.Attention, train.None,
-			train.Everything)
+		return fmt.Errorf("anymdp: attention %q, want %q or %q", c.Attention, train.None, train.Everything)
 	case c.Batch > c.Examples:
 		return fmt.Errorf("anymdp: batches of %d from %d examples", c.Batch, c.Examples)
 	case max(c.Optimizer.LearningRate, c.Optimizer.WeightDecay) >= 1:

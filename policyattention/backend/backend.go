@@ -65,8 +65,7 @@ func New(name string) (b compute.Backend, err error) {
 	case kind == "go": // operations in the order in which they are built: a graph says what memory is free when
 		b, err = gobackend.New("ops_sequential,creation_order," + config)
 	case driver == nil:
-		err = fmt.Errorf("%w: built without XLA (import _ %q; it needs cgo)", ErrNoPlugin,
-			"icrl/policyattention/backend/xla")
+		err = fmt.Errorf(`%w: built without XLA (import _ "icrl/policyattention/backend/xla", with cgo)`, ErrNoPlugin)
 	default:
 		b, err = driver.New(cmp.Or(plugin, "cpu"), options)
 	}

@@ -59,8 +59,7 @@ func NewModel(c Config, params []float32) (*Model, error) {
 
 // answers takes the tokens of contexts, which encode writes, through the network, and returns what it puts out
 // for each pair of state and action, of the last of the tokens: a table [S, A] a context.
-func (m *Model) answers(batch []control.Context, encode func(x control.Context, into []float32)) ([]*mat.Dense,
-	error) {
+func (m *Model) answers(batch []control.Context, encode func(control.Context, []float32)) ([]*mat.Dense, error) {
 	if err := m.check(batch); err != nil {
 		return nil, err
 	}

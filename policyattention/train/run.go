@@ -340,8 +340,7 @@ func write(path string, f *safetensors.File) (err error) {
 
 // digest returns the digest of a file but for its own.
 func digest(f *safetensors.File) (string, error) {
-	bare := *f
-	bare.Metadata = maps.Clone(f.Metadata)
+	bare := safetensors.File{Metadata: maps.Clone(f.Metadata), Tensors: f.Tensors}
 	delete(bare.Metadata, "sha256")
 	b, err := safetensors.Marshal(&bare)
 	if err != nil {

@@ -117,9 +117,8 @@ func (c *Critic) remember(x control.Context) (*memory, error) {
 	m := c.problems[x.Problem]
 	if m == nil || m.mdp != x.MDP || x.Round <= m.round {
 		pairs := states * actions
-		m = &memory{mdp: x.MDP, rewards: make([]float64, pairs), sum: make([]float64, states),
-			said: make([]float64, pairs)}
-		m.States, m.Next = states, make([][]float64, pairs)
+		m = &memory{mdp: x.MDP, rewards: make([]float64, pairs), sum: make([]float64, states)}
+		m.States, m.Next, m.said = states, make([][]float64, pairs), make([]float64, pairs)
 		for pair := range m.Next {
 			m.Next[pair] = make([]float64, states)
 		}

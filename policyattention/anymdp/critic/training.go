@@ -55,8 +55,7 @@ func (c Config) Validate() error {
 	case c.Recipe != name:
 		return fmt.Errorf("critic: %q, want %q", c.Recipe, name)
 	case min(c.Problems, c.Batch, c.Steps) < 1 || max(c.Problems, c.Steps) > 1<<20:
-		return fmt.Errorf("critic: %d problems, batch %d, %d steps: want each from 1 to 2^20", c.Problems, c.Batch,
-			c.Steps)
+		return fmt.Errorf("critic: %d problems, batch %d, %d steps: want 1 to 2^20", c.Problems, c.Batch, c.Steps)
 	case c.Batch > rowsOf*c.Problems:
 		return fmt.Errorf("critic: batches of %d from %d examples", c.Batch, rowsOf*c.Problems)
 	case max(c.Optimizer.LearningRate, c.Optimizer.WeightDecay) >= 1:

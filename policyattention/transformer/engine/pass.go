@@ -104,14 +104,13 @@ func (s *pass[F]) forward(watch func(h matrix[F])) {
 	if watch == nil {
 		watch = func(matrix[F]) {}
 	}
-	c, n, h, other := s.Config, s.B*s.T, s.h, s.x
+	c, p, n, h, other := s.Config, s.params, s.B*s.T, s.h, s.x
 	s.Network.forward(s.at.embed, s.tokens, h, n, false, false)
 	watch(h)
 	for i := range s.layers {
 		l, w := &s.layers[i], &s.at.body[i]
 		a, queried := &l.attention, l.y1
-		s.kernels.normalize(h, l.normal1, l.y1, l.inverse1, s.params[w.norm1.gain:], s.params[w.norm1.bias:], n,
-			c.Width)
+		s.kernels.normalize(h, l.normal1, l.y1, l.inverse1, p[w.norm1.gain:], p[w.norm1.bias:], n, c.Width)
 		s.Network.forward(w.k, l.y1, a.k, n, false, false)
 		s.Network.forward(w.v, l.y1, a.v, n, false, false)
 		if a.queries < s.T {
@@ -126,13 +125,12 @@ func (s *pass[F]) forward(watch func(h matrix[F])) {
 		}
 		s.Network.forward(w.out, a.y, h, n, true, false)
 		watch(h)
-		s.kernels.normalize(h, l.normal2, l.y2, l.inverse2, s.params[w.norm2.gain:], s.params[w.norm2.bias:], n,
-			c.Width)
+		s.kernels.normalize(h, l.normal2, l.y2, l.inverse2, p[w.norm2.gain:], p[w.norm2.bias:], n, c.Width)
 		s.Network.forward(w.up, l.y2, l.up, n, false, true)
 		s.Network.forward(w.down, l.up, h, n, true, false)
 		watch(h)
 	}
-	s.kernels.normalize(h, s.normal, s.y, s.inverse, s.params[s.at.norm.gain:], s.params[s.at.norm.bias:], n, c.Width)
+	s.kernels.normalize(h, s.normal, s.y, s.inverse, p[s.at.norm.gain:], p[s.at.norm.bias:], n, c.Width)
 	s.Network.forward(s.at.head, s.y, s.out, n, false, false)
 }
 
