@@ -24,15 +24,13 @@ const (
 	inv   = 32 / math.Ln2
 	shift = 0x1.8p52 // adding it leaves the nearest integer in the low bits of the sum
 
-	// Underflow is the largest x whose Exp is zero: 2⁻¹⁰⁷⁵, half the
-	// smallest subnormal, is exp(−745.1332…).
+	// Underflow is the largest x whose Exp is 0: 2⁻¹⁰⁷⁵, half the smallest subnormal, is exp(−745.1332…).
 	Underflow = -0x1.74910d52d3052p+09
 	overflow  = 0x1.62e42fefa39efp+09 // the largest x whose Exp is finite
 )
 
 // Exp returns eˣ, the same bits on every platform, with an error below 0.55 ulp where the result is normal and 1.03
-// ulp where it is subnormal (the tests measure both against math/big). Exp(−Inf) = 0, Exp(+Inf) = +Inf,
-// Exp(NaN) = NaN.
+// ulp where it is subnormal (measured against math/big). Exp(−Inf) = 0, Exp(+Inf) = +Inf, Exp(NaN) = NaN.
 //
 // With x = k·ln2/32 + r and |r| ≤ ln2/64 it is 2^⌊k/32⌋ · 2^((k mod 32)/32) · eʳ: the second factor is
 // tabulated, the third is a Taylor polynomial whose remainder r⁷/7! is below 4·10⁻¹⁸.
@@ -45,8 +43,7 @@ func Exp(x float64) float64 {
 	return scale + float64(scale*p)
 }
 
-// expEdge is Exp where the argument is not finite or the result, or its
-// correction scale·p, may leave the range of normal numbers.
+// expEdge is Exp where the argument is not finite, or the result or its correction scale·p may not be normal.
 func expEdge(x float64) float64 {
 	switch {
 	case x != x:
@@ -136,8 +133,7 @@ func Dot(x, y []float64) float64 {
 	return sum
 }
 
-// Parallel calls f for the numbers below n, as many at a time as GOMAXPROCS says, and returns an
-// error of those that it returned.
+// Parallel calls f for the numbers below n, as many at a time as GOMAXPROCS says, and returns one of their errors.
 func Parallel(n int, f func(i int) error) error {
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))

@@ -42,8 +42,7 @@ type File struct {
 	Tensors  []Tensor // in the order of their bytes
 }
 
-// Get returns the values of the tensor called name. It returns an error if
-// the file has no such tensor or its elements are of another type.
+// Get returns the values of a tensor, and an error if there is none of the name or its elements are of another type.
 func Get[T float32 | float64 | int32 | int64](f *File, name string) ([]T, error) {
 	i := slices.IndexFunc(f.Tensors, func(t Tensor) bool { return t.Name == name })
 	if i < 0 {
@@ -146,8 +145,7 @@ func Marshal(f *File) ([]byte, error) {
 	return append(append(out, text...), data...), nil
 }
 
-// Unmarshal parses the bytes of a file. The data must be covered by the
-// tensors without gap or overlap, as the format demands.
+// Unmarshal parses the bytes of a file. Tensors must cover the data without gap or overlap, as the format demands.
 func Unmarshal(b []byte) (*File, error) {
 	if len(b) < 8 {
 		return nil, fmt.Errorf("safetensors: file of %d bytes ends before the header's length", len(b))

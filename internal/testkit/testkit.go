@@ -24,8 +24,7 @@ func init() {
 	}
 }
 
-// Must returns a function that ends a test on an error and otherwise returns the value, as
-// in testkit.Must(os.ReadFile(path))(t).
+// Must returns a function that ends a test on an error and else returns v, as in testkit.Must(os.ReadFile(path))(t).
 func Must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()

@@ -109,14 +109,11 @@ func NewRow(pi, q []float64, eta float64) (*Row, error) {
 func Encode(update, mass []float64) *Row {
 	n := len(update)
 	r := &Row{Tokens: make([][]float64, n), Log: mass, Unit: make([]float64, n), Scale: make([]float64, n)}
-	nearest := math.Inf(-1)
+	nearest := 0. // where all are equal
 	for _, x := range update {
-		if x < 0 {
-			nearest = math.Max(nearest, x)
+		if x < 0 && (nearest == 0 || x > nearest) {
+			nearest = x
 		}
-	}
-	if math.IsInf(nearest, 0) { // all are equal
-		nearest = 0
 	}
 	for a, x := range update {
 		r.Unit[a] = -x - nearest
@@ -148,22 +145,16 @@ func (r *Row) Logits(readout Readout, outputs []float64) []float64 {
 	return logits
 }
 
-// Empty is the token of no action.
-func Empty() []float64 { return []float64{0, 0, 0, 1} }
-
-// Forward takes tokens [n][A][Features] of n states, each with A of its own,
-// through a network, for outputs [n][A·Outputs].
+// Forward takes tokens [n][A][Features] of n states, each with A of its own, to a network's outputs [n][A·Outputs].
 type Forward func(tokens [][][]float64) ([][]float64, error)
 
-// Actor is the update rule that a network has learned. Contexts of all shapes, and several
-// of one problem, can be mixed in a batch.
+// Actor is the update rule that a network has learned. A batch may mix contexts of all shapes, and of one problem.
 type Actor struct {
 	Forward Forward
 	Readout Readout
 }
 
-// NewActor returns the actor of a network with a read-out. It returns an error for an
-// unknown read-out, and without a network.
+// NewActor returns the actor of a network. It returns an error for an unknown read-out, and without a network.
 func NewActor(forward Forward, readout Readout) (*Actor, error) {
 	if forward == nil {
 		return nil, errors.New("anymdp: the network is missing; Released returns the released one's")
@@ -174,8 +165,7 @@ func NewActor(forward Forward, readout Readout) (*Actor, error) {
 	return &Actor{Forward: forward, Readout: readout}, nil
 }
 
-// Act implements control.Actor, with logarithms. It returns an error for an invalid context, and where
-// the network's outputs are not finite.
+// Act implements control.Actor, with logarithms. It refuses invalid contexts, and outputs that are not finite.
 func (m *Actor) Act(batch []control.Context) ([]pmd.Policy, error) {
 	policies := make([]pmd.Policy, len(batch))
 	var asked []place
@@ -258,16 +248,14 @@ func NewNetwork(shape transformer.Config, tensor func(string) ([]float32, error)
 	return engine.New[float64](shape, params)
 }
 
-// Trace is one state's way through the network, with every intermediate result: what
-// Actor makes of a row, step by step.
+// Trace is one state's way through the network, with every intermediate result: what Actor makes of a row.
 type Trace struct {
 	Pass   *engine.Trace
 	Logits []float64 // [A]
 	Policy []float64 // [A], their softmax
 }
 
-// NewTrace takes a state through the network: a row π of a policy [A] and its Q [A] at
-// step size eta. It returns the errors of NewRow.
+// NewTrace takes what NewRow does through the network: a row π of a policy [A] and its Q [A] at step size eta.
 func NewTrace(n *engine.Network[float64], readout Readout, pi, q []float64, eta float64) (*Trace, error) {
 	row, err := NewRow(pi, q, eta)
 	if err != nil {

@@ -118,8 +118,7 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 // that is nearly tied is taken at up to five times, or three times, that of one that is a unit apart.
 const sharp, tied, tiedNetwork = 2, .2, .5
 
-// loss is the mean over both read-outs, all pairs of actions and all examples of the
-// proximal loss of Section 5, less its minimum.
+// loss is the mean over both read-outs, pairs of actions and examples of Section 5's proximal loss, less its minimum.
 //
 // A pair of actions by itself is a state with two actions, and PMD's row restricted to it is PMD's row of the pair. Of
 // the two, KL(p‖π) − η⟨p, Q⟩ is minimized at any temperature by logits log π + ηQ, and adding w to the
@@ -177,7 +176,7 @@ func (c Config) release(params []float32) ([]float32, error) {
 	if err != nil {
 		return nil, fmt.Errorf("anymdp: %w", err)
 	}
-	empty, err := network.Sequences([][][]float64{{Empty()}})
+	empty, err := network.Sequences([][][]float64{{{0, 0, 0, 1}}})
 	if err != nil {
 		return nil, fmt.Errorf("anymdp: %w", err)
 	}

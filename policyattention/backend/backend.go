@@ -1,5 +1,4 @@
-// Package backend chooses the GoMLX backend that computations run on, in one place for
-// the command, the notebooks and the tests.
+// Package backend chooses the GoMLX backend that the command, the notebooks and the tests compute on.
 //
 // A backend is named as in GoMLX's GOMLX_BACKEND:
 //
@@ -17,8 +16,7 @@
 // Built with GOEXPERIMENT=simd on x86-64, as the Makefile builds everything, GoMLX's own backend has
 // vector kernels; package engine needs no such flag.
 //
-// Options follow after commas, e.g. "xla:cuda,tf32=false" or "go:parallelism=1"; see
-// the documentation of github.com/gomlx/go-xla/compute/xla.
+// Options follow after commas: "xla:cuda,tf32=false" or "go:parallelism=1", see github.com/gomlx/go-xla/compute/xla.
 package backend
 
 import (
@@ -35,8 +33,7 @@ import (
 	"github.com/gomlx/compute/gobackend"
 )
 
-// ErrNoPlugin is wrapped by the errors of New that say that no file of a plugin was found, or
-// that the program has no XLA.
+// ErrNoPlugin is wrapped by errors of New that say that no plugin's file was found, or that the program has no XLA.
 var ErrNoPlugin = errors.New("no PJRT plugin")
 
 // A Driver makes backends that are not in pure Go.

@@ -8,8 +8,7 @@
 // that the current weights make. A [Session] makes its steps (session.go); [Job.Run] makes
 // them all, so that a run that is killed goes on and ends in the same bytes (run.go).
 //
-// The paper leaves open how contexts are drawn, how π enters a token and how
-// logits are read out. Each such choice is a named field of Recipe.
+// The paper leaves open how contexts are drawn, how π enters a token and how logits are read out: see Recipe.
 package train
 
 import (
@@ -29,8 +28,7 @@ import (
 type Objective string
 
 const (
-	// Proximal is ℓ_prox(p) = KL(p‖π) − η⟨p,Q⟩ (Section 5): the paper's
-	// objective, which never sees the exact PMD row.
+	// Proximal is ℓ_prox(p) = KL(p‖π) − η⟨p,Q⟩ (Section 5), the paper's: it never sees the exact PMD row.
 	Proximal Objective = "proximal"
 	// PMDTarget is KL(q‖p) with q = PMD_η(π,Q): direct supervision. Its gradient
 	// is that of the cross-entropy; the divergence has minimum 0.

@@ -16,8 +16,7 @@ import (
 	"icrl/policyattention/transformer/engine"
 )
 
-// Contexts draws the contexts on which c trains, in the order of its examples.
-// They are a pure function of the configuration.
+// Contexts draws the contexts on which c trains, in the order of its examples: a pure function of the configuration.
 func (c Config) Contexts() ([]control.Context, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

@@ -16,14 +16,12 @@ import (
 
 // Job is a training run of any model.
 type Job struct {
-	// Config is everything that the weights depend on, but for the backend's
-	// arithmetic. Its JSON names the run and is stored with it.
+	// Config is all that weights depend on but the backend's arithmetic. Its JSON names the run and is stored with it.
 	Config    any
 	Model     Trainable
 	Batches   Batches
 	Optimizer transformer.AdamW
-	// Clip is the largest Euclidean norm of a gradient that the optimizer is given: longer
-	// ones are shortened to it. 0 stands for no bound.
+	// Clip is the largest Euclidean norm of a gradient: longer ones are shortened to it. 0 stands for no bound.
 	Clip      float64
 	Steps     int
 	Snapshots []int // steps after which weights are kept, ascending

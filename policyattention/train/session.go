@@ -189,8 +189,7 @@ func newTrainer(b compute.Backend, of Transformer, data []*tensors.Tensor, o *en
 	return t, err
 }
 
-// partTokens are about how many tokens a part of a batch has at least. Each part is work for one
-// core, and has a gradient of its own.
+// partTokens are about how many tokens a part of a batch has at least: work for one core, with a gradient of its own.
 const partTokens, maxGradients = 768, 16
 
 // gradients returns the mean loss of examples, and gradients of which its own is the sum. Cores, of which there are as
@@ -222,8 +221,7 @@ func (t *trainer) gradients(examples []int32) (float32, [][]float32, error) {
 	return float32(loss), t.parts[:parts], err
 }
 
-// block takes some examples of a batch of so many through the network and back, and returns their part of the mean
-// loss.
+// block takes some examples of a batch of so many through the network and back, and returns their part of the loss.
 func (t *trainer) block(examples []int32, batch int, gradient []float32) (loss float64, err error) {
 	tokens, shape, err := ask(t.tokens, t.data, indices(examples))
 	if err != nil {

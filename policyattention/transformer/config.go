@@ -21,8 +21,7 @@ import (
 //	h += Attention(LayerNorm(h))
 //	h += W₂·ReLU(W₁·LayerNorm(h) + b₁) + b₂
 //
-// with biases everywhere, a causal mask unless Unordered, and no positional encoding;
-// a last LayerNorm and a linear head follow the blocks.
+// with biases, a causal mask unless Unordered, and no positions; a last LayerNorm and a linear head follow the blocks.
 type Config struct {
 	Features int `json:"features"` // numbers per token
 	Layers   int `json:"layers"`   // blocks
@@ -38,8 +37,7 @@ type Config struct {
 	Group int `json:"group,omitempty"`
 }
 
-// Standard returns the network of the paper's experiments: 4 blocks of width
-// 64 with 4 heads and 128 hidden units, and one output per token.
+// Standard returns the paper's network: 4 blocks of width 64 with 4 heads and 128 hidden units, one output per token.
 func Standard(features int) Config {
 	return Config{Features: features, Layers: 4, Heads: 4, Width: 64, Hidden: 128, Outputs: 1}
 }
@@ -106,8 +104,7 @@ func (c Config) Layout() []Tensor {
 	return layout
 }
 
-// Flat returns the flat vector of a layout, whose tensors a function supplies by their names. It returns an error for
-// one of another size.
+// Flat returns the flat vector of a layout, whose tensors a function supplies by name. It refuses other sizes.
 func Flat(layout []Tensor, tensor func(name string) ([]float32, error)) (params []float32, err error) {
 	for _, t := range layout {
 		values, err := tensor(t.Name)
@@ -156,9 +153,8 @@ type AdamW struct {
 	WeightDecay  float64
 	Beta1, Beta2 float64 // decay of the first and second moment
 	Epsilon      float64
-	// Cosine, if not 0, is the number of steps over which the learning rate rises to
-	// LearningRate, in the first hundred, and falls to 0 with the cosine from 0 to π
-	// (Loshchilov and Hutter, arXiv 1608.03983, without restarts). It is 0 after them.
+	// Cosine, if not 0, is over how many steps the rate rises to LearningRate, in the first hundred, and falls to 0
+	// with the cosine from 0 to π (Loshchilov and Hutter, arXiv 1608.03983, without restarts). It is 0 after them.
 	Cosine int `json:",omitempty"`
 }
 

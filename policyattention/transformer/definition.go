@@ -14,8 +14,7 @@ import (
 	"icrl/internal/numeric"
 )
 
-// Network is a parameter vector bound to a graph of GoMLX, which differentiates it: the definition of what
-// package engine computes faster.
+// Network is a parameter vector bound to a graph of GoMLX: the definition of what package engine computes faster.
 type Network struct {
 	config Config
 	p      map[string]*Node // parameters by name

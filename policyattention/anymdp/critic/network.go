@@ -61,9 +61,8 @@ func (c *Counts) tokens(pairs int) [][][]float64 {
 	return all
 }
 
-// Learned is the estimator of a network. It writes a number o(s') for each token, and the
-// answer is softmax attention: over the N packets of the pair, whose logits are 0, and over
-// one virtual packet a state, whose logit is ℓ = 6 tanh(o/6):
+// Learned is the estimator of a network. It writes o(s') for each token, and the answer is softmax attention: over the
+// N packets of the pair, whose logits are 0, and over one virtual packet a state, whose logit is ℓ = 6 tanh(o/6):
 //
 //	p̂(s') = (n(s') + e^ℓ(s')) / (N + Σ e^ℓ).
 //

@@ -41,8 +41,7 @@ func (o *Optimizer) Network(c transformer.Config) (n *Network[float32], err erro
 // averageOrder is η of Shamir and Zhang 2013, arXiv 1212.1824; a larger one forgets faster.
 const averageOrder = 8
 
-// Step makes the step of a number, which counts from 1, with the sum of gradients. Cores share it out; how many there
-// are changes no bit.
+// Step makes the step of a number, from 1 on, with the sum of gradients. How many cores share it changes no bit.
 func (o *Optimizer) Step(step int, gradients [][]float32) {
 	const entries = 1 << 14
 	ranges := (len(o.Params) + entries - 1) / entries

@@ -6,8 +6,7 @@ import (
 	"runtime"
 )
 
-// rows is how many queries or keys are taken at once, the number of rows of a product's
-// tiles. Most of what the mask hides is left out so.
+// rows is how many queries or keys are taken at once, as rows of a tile. Most of what the mask hides is left out so.
 const rows = 12
 
 // attention is softmax attention of sequences with keys and values of all their tokens, [b·t,

@@ -198,8 +198,7 @@ type block struct {
 	q, k, v, out, up, down linear
 }
 
-// places are where the parameters of a network are, in a vector of so many entries: the flat
-// vector as it is, and then packed weights.
+// places are where a network's parameters are in a vector of so many entries: the flat one, and then packed weights.
 type places struct {
 	embed, head linear
 	body        []block

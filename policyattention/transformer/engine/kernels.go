@@ -31,8 +31,7 @@ type kernels[F Float] struct {
 	// softmax(score/root). All lanes see the first seen keys, at least one; of the next some ones
 	// lane i sees the first i, and the weights of the others are 0.
 	softmax func(scores matrix[F], seen, some int, root F)
-	// softmaxBack replaces slopes of weights of 16 queries by those of their scores:
-	// weight·(slope − ⟨weights, slopes⟩)/root.
+	// softmaxBack replaces slopes of 16 queries' weights by scores': weight·(slope − ⟨weights, slopes⟩)/root.
 	softmaxBack func(slopes, weights matrix[F], keys int, root F)
 	// normalize writes rows x [n, width] with mean 0 and variance 1, the factors of that, and
 	// y = gain·normal + bias: normal = (x − mean x)·inverse, inverse = 1/√(var x + ε).

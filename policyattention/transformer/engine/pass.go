@@ -17,8 +17,7 @@ type Pass struct {
 	K    int // outputs of the last K tokens of each
 }
 
-// layer is what a block of the network keeps for the way back. The last one has all but
-// keys and values of the last K tokens only.
+// layer is what a block keeps for the way back: the last one all but keys and values of the last K tokens only.
 type layer[F Float] struct {
 	normal1, y1, normal2, y2 matrix[F]
 	inverse1, inverse2       []F
@@ -221,8 +220,7 @@ func (s *pass[F]) do(tokens []F, back bool, watch func(h matrix[F]), f func()) {
 	s.memory.Put(memory)
 }
 
-// Forward takes tokens [B, T, Features] through the network, to outputs [B, K, Outputs]. It
-// returns an error for another number of tokens.
+// Forward takes tokens [B, T, Features] to outputs [B, K, Outputs]. It returns an error for another number of tokens.
 func (n *Network[F]) Forward(p Pass, tokens []F) ([]F, error) {
 	p, err := n.parted(p, len(tokens))
 	if err != nil {

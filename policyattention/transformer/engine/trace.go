@@ -10,8 +10,7 @@ type Trace struct {
 	Outputs  [][]float64 // [T][Outputs]
 }
 
-// BlockTrace is what happened in one block. A token sees all T tokens or, in a network
-// with the causal mask, itself and those before.
+// BlockTrace is what happened in a block. A token sees all T tokens or, with the causal mask, itself and those before.
 type BlockTrace struct {
 	Query, Key, Value [][]float64   // [T][Width], the heads' side by side
 	Weights           [][][]float64 // [Heads][T][seen], each row sums to one
@@ -33,8 +32,7 @@ func (m matrix[F]) copied(n, width int) [][]float64 {
 	return rows
 }
 
-// Trace passes tokens [T, Features] through the network and keeps everything. It is the
-// pass of Sequences, with the same bits.
+// Trace passes tokens [T, Features] through the network and keeps everything, with the bits of Sequences.
 func (n *Network[F]) Trace(tokens []F) (*Trace, error) {
 	c, size := n.Config, len(tokens)/n.Config.Features
 	p, err := n.parted(Pass{1, size, size}, len(tokens))
