@@ -176,13 +176,14 @@ func Unmarshal(b []byte) (*File, error) {
 	var end int64
 	for _, name := range names {
 		e := h.Tensors[name]
-		first := end
-		if end = e.Offsets[1]; e.Offsets[0] != first || end < first || end > int64(len(data)) {
-			const format = "safetensors: tensor %q begins at byte %d of %d and ends at byte %d, want it from %d on " +
-				"(a gap or an overlap)"
-			return nil, fmt.Errorf(format, name, e.Offsets[0], len(data), end, first)
+		first, last := e.Offsets[0], e.Offsets[1]
+		if first != end || last < first || last > int64(len(data)) {
+			const format = "safetensors: tensor %q begins at byte %d and ends at byte %d, want it from %d on, to %d at " +
+				"most (a gap or an overlap)"
+			return nil, fmt.Errorf(format, name, first, last, end, len(data))
 		}
-		values, err := decode(e, data[first:end])
+		end = last
+		values, err := decode(e, data[first:last])
 		if err != nil {
 			return nil, fmt.Errorf("safetensors: tensor %q %w", name, err)
 		}
