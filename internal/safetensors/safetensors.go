@@ -178,8 +178,8 @@ func Unmarshal(b []byte) (*File, error) {
 		e := h.Tensors[name]
 		first, last := e.Offsets[0], e.Offsets[1]
 		if first != end || last < first || last > int64(len(data)) {
-			const format = "safetensors: tensor %q begins at byte %d and ends at byte %d, want it from %d on, to %d at " +
-				"most (a gap or an overlap)"
+			const format = "safetensors: tensor %q begins at byte %d and ends at byte %d, want it from %d on, " +
+				"to %d at most (a gap or an overlap)"
 			return nil, fmt.Errorf(format, name, first, last, end, len(data))
 		}
 		end = last
