@@ -1,7 +1,6 @@
 // Package safetensors reads and writes named arrays in the safetensors format
-// (https://huggingface.co/docs/safetensors): eight bytes with the length of a
-// JSON header, the header, and the raw little-endian values. Python reads such
-// a file with safetensors.numpy.load_file, and a person with a hex dump.
+// (https://huggingface.co/docs/safetensors): eight bytes with the length of a JSON header, the header, and the raw
+// little-endian values. Python reads such a file with safetensors.numpy.load_file, and a person with a hex dump.
 package safetensors
 
 import (
@@ -43,20 +42,17 @@ type File struct {
 	Tensors  []Tensor // in the order of their bytes
 }
 
-// Get returns the values of the tensor called name. It returns an error if
-// the file has no such tensor or its elements are of another type.
+// Get returns the values of a tensor, and an error if there is none of the name or its elements are of another type.
 func Get[T float32 | float64 | int32 | int64](f *File, name string) ([]T, error) {
-	for _, t := range f.Tensors {
-		if t.Name != name {
-			continue
-		}
-		values, ok := t.Data.([]T)
-		if !ok {
-			return nil, fmt.Errorf("safetensors: tensor %q holds %T, want %T", name, t.Data, values)
-		}
-		return values, nil
+	i := slices.IndexFunc(f.Tensors, func(t Tensor) bool { return t.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("safetensors: no tensor %q", name)
 	}
-	return nil, fmt.Errorf("safetensors: no tensor %q", name)
+	values, ok := f.Tensors[i].Data.([]T)
+	if !ok {
+		return nil, fmt.Errorf("safetensors: tensor %q holds %T, want %T", name, f.Tensors[i].Data, values)
+	}
+	return values, nil
 }
 
 // Floats returns a function that gets tensors of float32 by name.
@@ -149,8 +145,7 @@ func Marshal(f *File) ([]byte, error) {
 	return append(append(out, text...), data...), nil
 }
 
-// Unmarshal parses the bytes of a file. The data must be covered by the
-// tensors without gap or overlap, as the format demands.
+// Unmarshal parses the bytes of a file. Tensors must cover the data without gap or overlap, as the format demands.
 func Unmarshal(b []byte) (*File, error) {
 	if len(b) < 8 {
 		return nil, fmt.Errorf("safetensors: file of %d bytes ends before the header's length", len(b))
@@ -181,16 +176,14 @@ func Unmarshal(b []byte) (*File, error) {
 	var end int64
 	for _, name := range names {
 		e := h.Tensors[name]
-		if e.Offsets[0] != end {
-			const format = "safetensors: tensor %q begins at byte %d of the data, want %d (a gap or an overlap)"
-			return nil, fmt.Errorf(format, name, e.Offsets[0], end)
+		first, last := e.Offsets[0], e.Offsets[1]
+		if first != end || last < first || last > int64(len(data)) {
+			const format = "safetensors: tensor %q begins at byte %d and ends at byte %d, want it from %d on, " +
+				"to %d at most (a gap or an overlap)"
+			return nil, fmt.Errorf(format, name, first, last, end, len(data))
 		}
-		if e.Offsets[1] < end || e.Offsets[1] > int64(len(data)) {
-			const format = "safetensors: tensor %q ends at byte %d, want between %d and the data's %d"
-			return nil, fmt.Errorf(format, name, e.Offsets[1], end, len(data))
-		}
-		end = e.Offsets[1]
-		values, err := decode(e, data[e.Offsets[0]:end])
+		end = last
+		values, err := decode(e, data[first:last])
 		if err != nil {
 			return nil, fmt.Errorf("safetensors: tensor %q %w", name, err)
 		}

@@ -3,13 +3,18 @@
 package anymdp
 
 import (
+	_ "embed" // the released weights
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"sync"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"icrl/internal/numeric"
+	"icrl/internal/safetensors"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
@@ -53,22 +58,17 @@ func (c Config) Validate() error {
 	case c.Actions < 3 || c.Actions > 64:
 		return fmt.Errorf("anymdp: %d actions, want 3 to 64", c.Actions)
 	case min(c.Examples, c.Batch, c.Steps) < 1 || max(c.Examples, c.Steps) > 1<<24:
-		return fmt.Errorf("anymdp: %d examples, batch %d, %d steps: want each from 1 to 2^24", c.Examples, c.Batch,
-			c.Steps)
+		return fmt.Errorf("anymdp: %d examples, batch %d, %d steps: want 1 to 2^24", c.Examples, c.Batch, c.Steps)
 	case !(c.Deepest >= 1 && c.Deepest <= 1e30):
 		return fmt.Errorf("anymdp: cliffs of %v, want 1 to 1e30: float32 holds them", c.Deepest)
 	case c.Attention != train.Everything && c.Attention != train.None:
-		return fmt.Errorf("anymdp: attention %q, want %q or all of a state, which is %q", c.Attention, train.None,
-			train.Everything)
+		return fmt.Errorf("anymdp: attention %q, want %q or %q", c.Attention, train.None, train.Everything)
 	case c.Batch > c.Examples:
 		return fmt.Errorf("anymdp: batches of %d from %d examples", c.Batch, c.Examples)
 	case max(c.Optimizer.LearningRate, c.Optimizer.WeightDecay) >= 1:
 		return errors.New("anymdp: the optimizer's rates are not in [0, 1)")
 	}
-	if err := c.Optimizer.Validate(); err != nil {
-		return fmt.Errorf("anymdp: %w", err)
-	}
-	return nil
+	return c.Optimizer.Validate()
 }
 
 // Network is the shape of the network.
@@ -94,8 +94,7 @@ func (c Config) Job() (train.Job, error) {
 	}, c.Validate()
 }
 
-// batch returns the examples [Batch] of a step: some in a row, from a place drawn for
-// the step.
+// batch returns the examples [Batch] of a step: some in a row, from a place drawn for the step.
 func (c Config) batch(step int) []int32 {
 	first := seed.New(c.Seed, "any", "batch", step).IntN(c.Examples)
 	index := make([]int32, c.Batch)
@@ -105,8 +104,7 @@ func (c Config) batch(step int) []int32 {
 	return index
 }
 
-// data is the tokens [N, A, Features], updates [N, A], priors [N, A], units [N, A] and scales
-// [N, A] of all examples.
+// data is the tokens [N, A, Features], updates [N, A], priors [N, A], units [N, A] and scales [N, A] of all examples.
 func (c Config) data() ([]*tensors.Tensor, error) {
 	contexts, a := c.Contexts(), []int{c.Actions}
 	return train.Arrays(len(contexts), func(i int) ([][]float64, error) {
@@ -120,16 +118,13 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 // that is nearly tied is taken at up to five times, or three times, that of one that is a unit apart.
 const sharp, tied, tiedNetwork = 2, .2, .5
 
-// loss is the mean over both read-outs, all pairs of actions and all examples of the
-// proximal loss of Section 5, less its minimum.
+// loss is the mean over both read-outs, pairs of actions and examples of Section 5's proximal loss, less its minimum.
 //
-// A pair of actions by itself is a state with two actions, and PMD's row restricted to it
-// is PMD's row of the pair. Of the two, KL(p‖π) − η⟨p, Q⟩ is minimized at any temperature
-// by logits log π + ηQ, and adding w to the logits of p and of π changes no minimizer.
-// So each pair is taken with even odds before the update, w = −log π, and at a temperature
-// of its own: an action of mass 10⁻¹² teaches as much as one of mass ½. In the loss of
-// the whole row it would teach nothing, for p is its weight, and a network trained so
-// locks up.
+// A pair of actions by itself is a state with two actions, and PMD's row restricted to it is PMD's row of the pair. Of
+// the two, KL(p‖π) − η⟨p, Q⟩ is minimized at any temperature by logits log π + ηQ, and adding w to the
+// logits of p and of π changes no minimizer. So each pair is taken with even odds before the update, w = −log π,
+// and at a temperature of its own: an action of mass 10⁻¹² teaches as much as one of mass ½. In the loss of the
+// whole row it would teach nothing, for p is its weight, and a network trained so locks up.
 func loss(network train.Outputs, data, batch []*Node) *Node {
 	part := func(i int) *Node { return Gather(data[i], batch[0]) }
 	tokens, update, prior, unit, scale := part(0), part(1), part(2), part(3), part(4)
@@ -164,9 +159,8 @@ func relative(network train.Outputs, tokens *Node) *Node {
 // differences returns x_a − x_b [B, A, A] of x [B, A].
 func differences(x *Node) *Node { return Sub(ExpandAxes(x, 2), ExpandAxes(x, 1)) }
 
-// proximal is the mean over pairs (a, b) of KL(p‖½) − t⟨p, x⟩, less its minimum, where p
-// is the softmax of the pair's changes of logits f, at temperature t; f and x are [B, A],
-// t is [B, A, A].
+// proximal is the mean over pairs (a, b) of KL(p‖½) − t⟨p, x⟩, less its minimum, where p is the softmax of the
+// pair's changes of logits f, at temperature t; f and x are [B, A], t is [B, A, A].
 func proximal(f, x, t *Node) *Node {
 	f, x = Mul(t, differences(f)), Mul(t, differences(x))
 	p := Sigmoid(f)
@@ -182,7 +176,7 @@ func (c Config) release(params []float32) ([]float32, error) {
 	if err != nil {
 		return nil, fmt.Errorf("anymdp: %w", err)
 	}
-	empty, err := network.Sequences([][][]float64{{Empty()}})
+	empty, err := network.Sequences([][][]float64{{{0, 0, 0, 1}}})
 	if err != nil {
 		return nil, fmt.Errorf("anymdp: %w", err)
 	}
@@ -194,11 +188,6 @@ func (c Config) release(params []float32) ([]float32, error) {
 	return params, nil
 }
 
-// What the experiments ask of a training run: see method.Training.
-
-// Key implements method.Training.
-func (c Config) Key() string { return name }
-
 // Changes is what is changed of the standard recipe, as it stands behind a recipe's name; empty for the standard one.
 func (c Config) Changes() string {
 	if c.Attention == train.Everything {
@@ -207,7 +196,8 @@ func (c Config) Changes() string {
 	return "attention=" + string(c.Attention)
 }
 
-// Name implements method.Training.
+// Key, Name and Seconds are what the experiments ask of a training run, see method.Training.
+func (c Config) Key() string { return name }
 func (c Config) Name() string {
 	recipe := name
 	if changes := c.Changes(); changes != "" {
@@ -215,6 +205,118 @@ func (c Config) Name() string {
 	}
 	return fmt.Sprintf("%s-%d", recipe, c.Seed)
 }
-
-// Seconds implements method.Training.
 func (c Config) Seconds() float64 { return 4e-5 * float64(c.Steps*c.Batch*c.Actions) }
+
+// Context is one state to learn from, in units of its own: an update x = ηQ/d [A] and a prior log π/d [A], both
+// relative to the largest, so that each is at most 0. PMD's logits are homogeneous, so the unit d is arbitrary, and one
+// stands for all rewards, discount factors and step sizes.
+type Context struct {
+	Update, Prior []float64
+}
+
+// Contexts draws the contexts on which c trains. They are drawn directly, not from runs on problems: what a loop can
+// meet is a prior and an update, and the distribution covers both beyond what loops reach.
+//
+//   - The update is Gaussian, or nearly tied but for some actions, or heavy-tailed, so
+//     that one action is far from all others, or uniform. In four of ten states some actions
+//     lie below a cliff, lower by up to Deepest, log-uniform, where the others span 1.
+//   - The prior has a scale from 1/20 to 3,000 separations, log-uniform: from early rounds
+//     with large steps to masses that take hundreds of rounds to move. It is Gaussian,
+//     uniform, or has one action dominate.
+//   - A state has from 2 actions to all; the remaining tokens are copies of some of them,
+//     which are actions in their own right, exactly tied. So every sequence has the same
+//     length, and what an action is given does not depend on how many there are.
+//
+// The two are drawn independently: any action can be the best one, whatever its mass.
+func (c Config) Contexts() []Context {
+	all := make([]Context, c.Examples)
+	for i := range all {
+		all[i] = c.draw(seed.New(c.Seed, "any", "context", i))
+	}
+	return all
+}
+
+func (c Config) draw(rng *rand.Rand) Context {
+	n := c.Actions
+	update, prior := drawUpdate(rng, n), drawPrior(rng, n)
+	distinct := 2 + rng.IntN(n-1)
+	cliffs, deep := rng.IntN(2)*rng.IntN(distinct), numeric.Exp(rng.Float64()*numeric.Log(c.Deepest))
+	span := slices.Max(update[:distinct]) - slices.Min(update[:distinct])
+	for a := range n {
+		of := a
+		if a >= distinct {
+			of = rng.IntN(distinct)
+			update[a], prior[a] = update[of], prior[of]
+		} else if update[a] /= span; a < cliffs {
+			update[a] -= deep
+		}
+	}
+	best, top := slices.Max(update), slices.Max(prior)
+	for a := range update {
+		update[a] -= best
+		prior[a] -= top
+	}
+	return Context{update, prior}
+}
+
+func drawUpdate(rng *rand.Rand, n int) []float64 {
+	x := make([]float64, n)
+	kind := rng.IntN(4)
+	for a := range x {
+		g := rng.NormFloat64()
+		switch kind {
+		case 0:
+			x[a] = g
+		case 1: // nearly tied but for some
+			x[a] = float64(1e-3 * rng.NormFloat64())
+			if rng.Float64() < .3 {
+				x[a] += g
+			}
+		case 2:
+			x[a] = float64(g * numeric.Exp(1.5*rng.NormFloat64()))
+		case 3:
+			x[a] = 2*rng.Float64() - 1
+		}
+	}
+	return x
+}
+
+func drawPrior(rng *rand.Rand, n int) []float64 {
+	const least, most = .05, 3000
+	scale := least * numeric.Exp(rng.Float64()*numeric.Log(most/least))
+	x := make([]float64, n)
+	kind := rng.IntN(3)
+	for a := range x {
+		switch kind {
+		case 0:
+			x[a] = float64(scale * rng.NormFloat64())
+		case 1:
+			x[a] = float64(scale * rng.Float64())
+		case 2: // one dominates
+			x[a] = float64(-.3 * scale * numeric.Exp(2*rng.NormFloat64()))
+		}
+	}
+	return x
+}
+
+// A program in a browser is sent over the network before it starts, and is given the weights when it needs them.
+//
+//go:embed weights.safetensors
+var released []byte
+
+// Released returns the released network in plain Go: see the model card, MODEL.md, beside its weights.
+var Released = sync.OnceValues(func() (Forward, error) { return Plain(Shape(), released) })
+
+// Plain returns the network of a shape with the weights of a file in plain Go, on all processors. It returns an
+// error if a tensor is missing, of another size or not finite.
+func Plain(shape transformer.Config, file []byte) (Forward, error) {
+	f, err := safetensors.Unmarshal(file)
+	if err != nil {
+		return nil, fmt.Errorf("anymdp: the weights: %w", err)
+	}
+	n, err := NewNetwork(shape, safetensors.Floats(f))
+	if err != nil {
+		return nil, err
+	}
+	return n.Sequences, nil
+}

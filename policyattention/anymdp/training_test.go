@@ -74,8 +74,7 @@ func excess(t *testing.T, forward Forward, x Context) (sum float64) {
 	outputs := testkit.Must(forward([][][]float64{row.Tokens}))(t)
 	n := len(x.Update)
 	for k, readout := range []Readout{Prior, Network} {
-		logits := make([]float64, n)
-		row.Logits(readout, outputs[0], logits)
+		logits := row.Logits(readout, outputs[0])
 		floats.Sub(logits, x.Prior)
 		for i := range n {
 			for j := range n {

@@ -1,5 +1,4 @@
-// Package backend chooses the GoMLX backend that computations run on, in one place for
-// the command, the notebooks and the tests.
+// Package backend chooses the GoMLX backend that the command, the notebooks and the tests compute on.
 //
 // A backend is named as in GoMLX's GOMLX_BACKEND:
 //
@@ -17,8 +16,7 @@
 // Built with GOEXPERIMENT=simd on x86-64, as the Makefile builds everything, GoMLX's own backend has
 // vector kernels; package engine needs no such flag.
 //
-// Options follow after commas, e.g. "xla:cuda,tf32=false" or "go:parallelism=1"; see
-// the documentation of github.com/gomlx/go-xla/compute/xla.
+// Options follow after commas: "xla:cuda,tf32=false" or "go:parallelism=1", see github.com/gomlx/go-xla/compute/xla.
 package backend
 
 import (
@@ -26,14 +24,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/gobackend"
 )
 
-// ErrNoPlugin is wrapped by the errors of New that say that no file of a plugin was found, or
-// that the program has no XLA.
+// ErrNoPlugin is wrapped by errors of New that say that no plugin's file was found, or that the program has no XLA.
 var ErrNoPlugin = errors.New("no PJRT plugin")
 
 // A Driver makes backends that are not in pure Go.
@@ -51,21 +51,18 @@ func Register(d Driver) { driver = d }
 
 // New returns the backend called name. An empty name means the value of GOMLX_BACKEND, or, where that is empty too, go.
 // A backend that cannot be had is an error.
-func New(name string) (compute.Backend, error) {
+func New(name string) (b compute.Backend, err error) {
 	name = cmp.Or(name, os.Getenv(compute.ConfigEnvVar), "go")
 	if err := Check(name); err != nil {
 		return nil, err
 	}
-	var b compute.Backend
-	var err error
 	kind, config, _ := strings.Cut(name, ":")
 	plugin, options, _ := strings.Cut(config, ",")
 	switch {
 	case kind == "go": // operations in the order in which they are built: a graph says what memory is free when
 		b, err = gobackend.New("ops_sequential,creation_order," + config)
 	case driver == nil:
-		err = fmt.Errorf("%w: built without XLA (import _ %q; it needs cgo)", ErrNoPlugin,
-			"icrl/policyattention/backend/xla")
+		err = fmt.Errorf(`%w: built without XLA (import _ "icrl/policyattention/backend/xla", with cgo)`, ErrNoPlugin)
 	default:
 		b, err = driver.New(cmp.Or(plugin, "cpu"), options)
 	}
@@ -139,4 +136,33 @@ func Processor() string {
 		name += fmt.Sprintf(", family %s model %s", family, model)
 	}
 	return name
+}
+
+// ProcessorTime returns the processor time of all threads of this process so far, or 0 where the system does not tell.
+func ProcessorTime() time.Duration {
+	u := self()
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// PeakMemory returns the largest memory of this process so far in bytes, or 0 where the system does not tell.
+func PeakMemory() int64 {
+	// On Linux, what getrusage says begins with the peak of the program that started this one.
+	if status, err := os.ReadFile("/proc/self/status"); err == nil {
+		for line := range strings.Lines(string(status)) {
+			var kilobytes int64
+			if n, _ := fmt.Sscanf(line, "VmHWM: %d kB", &kilobytes); n == 1 {
+				return kilobytes * 1024
+			}
+		}
+	}
+	peak := int64(self().Maxrss)
+	if runtime.GOOS != "darwin" {
+		peak *= 1024 // macOS counts bytes, others kilobytes
+	}
+	return peak
+}
+
+func self() (u syscall.Rusage) {
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u) //nolint:errcheck // zeros are what is said then
+	return u
 }

@@ -1,5 +1,4 @@
-// Package train trains the learned actor and critic of PolicyAttention and
-// deploys them in the closed loop.
+// Package train trains the learned actor and critic of PolicyAttention and deploys them in the closed loop.
 //
 // A [Config] says everything that the weights depend on; its [Config.Job] is the training run; Load
 // reads the weights back as a control.Actor or a control.Critic.
@@ -7,39 +6,38 @@
 // The trainer is open to other methods. A [Job] is a training run of any [Trainable], a model that
 // says which parameters it has and builds its loss, on [Batches]: indices into a fixed set, or rollouts
 // that the current weights make. A [Session] makes its steps (session.go); [Job.Run] makes
-// them all, so that a run that is killed goes on and ends in the same bytes (run.go, checkpoint.go).
+// them all, so that a run that is killed goes on and ends in the same bytes (run.go).
 //
-// The paper leaves open how contexts are drawn, how π enters a token and how
-// logits are read out. Each such choice is a named field of Recipe.
+// The paper leaves open how contexts are drawn, how π enters a token and how logits are read out: see Recipe.
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
+
+	. "github.com/gomlx/gomlx/core/graph"
 
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/transformer"
 )
 
-// Objective names what a network is trained to minimize. Actor objectives are
-// means over states and examples.
+// Objective names what a network is trained to minimize. Actor objectives are means over states and examples.
 type Objective string
 
 const (
-	// Proximal is ℓ_prox(p) = KL(p‖π) − η⟨p,Q⟩ (Section 5): the paper's
-	// objective, which never sees the exact PMD row.
+	// Proximal is ℓ_prox(p) = KL(p‖π) − η⟨p,Q⟩ (Section 5), the paper's: it never sees the exact PMD row.
 	Proximal Objective = "proximal"
 	// PMDTarget is KL(q‖p) with q = PMD_η(π,Q): direct supervision. Its gradient
 	// is that of the cross-entropy; the divergence has minimum 0.
 	PMDTarget Objective = "pmd-target"
-	// RewardOnly is −η⟨p,Q⟩, the proximal objective without its KL term and
-	// otherwise its exact pair: same contexts, inputs and scale. The paper does
-	// not define it; its minimizer is the greedy policy of Q.
+	// RewardOnly is −η⟨p,Q⟩, the proximal objective without its KL term and otherwise its exact pair: same
+	// contexts, inputs and scale. The paper does not define it; its minimizer is the greedy policy of Q.
 	RewardOnly Objective = "reward-only"
-	// Critic is the mean squared error to the exact one-step backup F^π̂ Q_k,
-	// given sampled transitions. The exact backup is the mean of sampled
-	// targets, so the minimizer is the same as with those, at lower variance.
+	// Critic is the mean squared error to the exact one-step backup F^π̂ Q_k, given sampled transitions. The exact
+	// backup is the mean of sampled targets, so the minimizer is the same as with those, at lower variance.
 	Critic Objective = "critic"
 )
 
@@ -82,24 +80,21 @@ type Recipe struct {
 	// constant in the run, stopped after a random number of rounds. These are the contexts that deployment
 	// visits; late in a run policies are nearly deterministic, which no random policy is.
 	Contexts string `json:"contexts"`
-	// A run is stopped after a number of rounds uniform on 0, …, Rounds in one
-	// half of the examples and on 0, …, Early in the other. Early rounds hold the
-	// undecided rows, on which small errors of the logits add up in the loop;
-	// late ones the nearly deterministic rows, which must stay so.
+	// A run is stopped after a number of rounds uniform on 0, …, Rounds in one half of the examples and on
+	// 0, …, Early in the other. Early rounds hold the undecided rows, on which small errors of the logits add up in
+	// the loop; late ones the nearly deterministic rows, which must stay so.
 	Rounds int `json:"rounds"`
 	Early  int `json:"early"`
-	// Relabel names states and actions anew in each example. The distribution of problems
-	// is the same under every naming; without it a network can tell the few
-	// training MDPs apart and learn their greedy actions by heart.
+	// Relabel names states and actions anew in each example. The distribution of problems is the same under every
+	// naming; without it a network can tell the few training MDPs apart and learn their greedy actions by heart.
 	Relabel bool    `json:"relabel"`
 	EtaMin  float64 `json:"eta_min"`
 	EtaMax  float64 `json:"eta_max"`
 	Average bool    `json:"average"` // release the average over the steps, see Job.Average
 }
 
-// Plain stands for the paper: π enters as it is and the network alone writes
-// the logits. Its distribution of contexts and the averaging were chosen on calibration
-// problems.
+// Plain stands for the paper: π enters as it is and the network alone writes the logits. Its distribution of contexts
+// and the averaging were chosen on calibration problems.
 func Plain() Recipe {
 	return Recipe{
 		Name: "plain", Policy: "raw", Readout: NetworkReadout,
@@ -115,8 +110,7 @@ func Prior() Recipe {
 	return r
 }
 
-// Config is everything that trained weights depend on, but for the backend's
-// arithmetic.
+// Config is everything that trained weights depend on, but for the backend's arithmetic.
 type Config struct {
 	Objective Objective         `json:"objective"`
 	Recipe    Recipe            `json:"recipe"`
@@ -139,9 +133,8 @@ type Config struct {
 	Optimizer transformer.AdamW `json:"optimizer"`
 }
 
-// Standard returns the paper's configuration for one size: 24 training MDPs,
-// 2,048 examples, batch 64, 51,200 steps. Training MDPs come from the root that
-// the seed names; set Task for another.
+// Standard returns the paper's configuration for one size: 24 training MDPs, 2,048 examples, batch 64, 51,200 steps.
+// Training MDPs come from the root that the seed names; set Task for another.
 func Standard(objective Objective, recipe Recipe, seed uint64, states int) Config {
 	network := transformer.Standard(1)
 	return Config{
@@ -158,7 +151,7 @@ func (c Config) States() int { return c.Slots }
 
 // Network returns the shape of the network that the configuration trains.
 func (c Config) Network() transformer.Config {
-	features := c.States() + c.Actions + 3 // see encode.go
+	features := c.States() + c.Actions + 3 // see examples.go
 	if c.Objective == Critic {
 		features += c.States()
 	}
@@ -213,18 +206,105 @@ func (c Config) Validate() error {
 		(c.Snapshots[0] < 1 || c.Snapshots[len(c.Snapshots)-1] > c.Steps):
 		return bad("snapshots %v, want ascending steps up to %d", c.Snapshots, c.Steps)
 	}
-	if err := c.Optimizer.Validate(); err != nil {
-		return bad("%w", err)
-	}
-	return c.Network().Validate()
+	return cmp.Or(c.Optimizer.Validate(), c.Network().Validate())
 }
 
-// taskRoot is what Task names among roots. It is a 64-bit digest of a named
-// stream, so it coincides with no root that a person writes down: training
-// problems differ from those of every calibration and evaluation root.
+// taskRoot is what Task names among roots. It is a 64-bit digest of a named stream, so it coincides with no root that a
+// person writes down: training problems differ from those of every calibration and evaluation root.
 func (c Config) taskRoot() uint64 { return seed.New(c.Task, "train", "mdps").Uint64() }
 
-// CalibrationRoot returns the root of the problems on which choices are made
-// before any evaluation. Like the training root it is a digest of a named
-// stream, so it coincides with no evaluation root.
+// CalibrationRoot returns the root of the problems on which choices are made before any evaluation. Like the training
+// root it is a digest of a named stream, so it coincides with no evaluation root.
 func CalibrationRoot(id uint64) uint64 { return seed.New(id, "calibration").Uint64() }
+
+// Job returns the training run of c.
+func (c Config) Job() (Job, error) {
+	names := []string{"tokens", "prior", "gain"}
+	if c.Objective == Critic {
+		names = []string{"tokens", "exact"}
+	}
+	return Job{
+		Config: c, Model: Transformer{c.Network(), c.start, c.loss},
+		Batches:   Batches{Names: names, Data: c.data, Index: c.order()},
+		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
+	}, c.Validate()
+}
+
+// start draws the initial parameters.
+func (c Config) start() []float32 { return c.Network().Init(seed.New(c.Seed, "train", "init")) }
+
+// order gives the examples [Batch] of a step, counted from 0: a new permutation an epoch, read on without a seam. It is
+// a pure function of the seed and the step, which keeps the last permutation.
+func (c Config) order() func(step int) []int32 {
+	last, permutation := -1, []int(nil)
+	return func(step int) []int32 {
+		index := make([]int32, c.Batch)
+		for i := range index {
+			at := step*c.Batch + i
+			if epoch := at / c.Examples; epoch != last {
+				last, permutation = epoch, seed.New(c.Seed, "train", "order", epoch).Perm(c.Examples)
+			}
+			index[i] = int32(permutation[at%c.Examples])
+		}
+		return index
+	}
+}
+
+// loss returns the scalar objective of a batch.
+func (c Config) loss(network Outputs, data, batch []*Node) *Node {
+	part := func(i int) *Node { return Gather(data[i], batch[0]) }
+	tokens := part(0)
+	if c.Objective == Critic { // the mean squared error of the last tokens' outputs to the exact backup
+		exact := part(1)
+		values := Squeeze(network(tokens, exact.Shape().Dimensions[1]), -1)
+		return ReduceAllMean(Square(Sub(values, exact)))
+	}
+	prior, gain := part(1), part(2)
+	logits := Reshape(network(tokens, tokens.Shape().Dimensions[1]), prior.Shape().Dimensions...)
+	if c.Recipe.Readout == PriorReadout {
+		logits = Add(logits, prior)
+	}
+	return ReduceAllMean(c.Objective.rows(LogSoftmax(logits, -1), prior, gain))
+}
+
+// rows returns an actor objective per state [B, S], from log p, log π and ηQ, each [B, S, A].
+func (o Objective) rows(logp, prior, gain *Node) *Node {
+	p := Exp(logp)
+	switch o {
+	case PMDTarget:
+		logq := LogSoftmax(Add(prior, gain), -1)
+		return ReduceSum(Mul(Exp(logq), Sub(logq, logp)), -1)
+	case RewardOnly:
+		return Neg(ReduceSum(Mul(p, gain), -1))
+	default:
+		return ReduceSum(Mul(p, Sub(Sub(logp, prior), gain)), -1)
+	}
+}
+
+// usual are budgets of the presets smoke and paper, which names leave out.
+var usual = []int{10, 51_200, 6_400}
+
+// Key, Name and Seconds are what the experiments ask of a training run, see method.Training.
+func (c Config) Key() string { return "training" }
+
+// Name returns objective-recipe-S8-18100, with the steps before the size where they are not usual.
+func (c Config) Name() string {
+	parts := []string{string(c.Objective), c.Recipe.Name}
+	if !slices.Contains(usual, c.Steps) {
+		parts = append(parts, fmt.Sprint(c.Steps))
+	}
+	return strings.Join(append(parts, fmt.Sprintf("S%d", c.States()), fmt.Sprint(c.Seed)), "-")
+}
+
+// Rates of one core of a current x86 server (AVX-512): a training step of a Transformer costs about so many seconds a
+// token of its batch, and a little more the longer the context, for attention. Within a factor of two elsewhere.
+const (
+	SecondsPerToken   = 8e-6
+	SecondsPerContext = 1e-8 // a token and token of context
+)
+
+// Seconds returns about how long the run takes on one core.
+func (c Config) Seconds() float64 {
+	tokens := float64(c.ContextTokens())
+	return float64(c.Steps*c.Batch) * tokens * (SecondsPerToken + SecondsPerContext*tokens)
+}

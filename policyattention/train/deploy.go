@@ -59,8 +59,7 @@ func NewModel(c Config, params []float32) (*Model, error) {
 
 // answers takes the tokens of contexts, which encode writes, through the network, and returns what it puts out
 // for each pair of state and action, of the last of the tokens: a table [S, A] a context.
-func (m *Model) answers(batch []control.Context, encode func(x control.Context, into []float32)) ([]*mat.Dense,
-	error) {
+func (m *Model) answers(batch []control.Context, encode func(control.Context, []float32)) ([]*mat.Dense, error) {
 	if err := m.check(batch); err != nil {
 		return nil, err
 	}
@@ -110,9 +109,8 @@ func (m *Model) check(batch []control.Context) error {
 	return nil
 }
 
-// Actor returns the model as an actor: π̂_{k+1} = softmax of its logits, in
-// float64. With PriorReadout the logits contain log π itself, unclipped, so an
-// action without mass stays without mass.
+// Actor returns the model as an actor: π̂_{k+1} = softmax of its logits, in float64. With PriorReadout the logits
+// contain log π itself, unclipped, so an action without mass stays without mass.
 func (m *Model) Actor() (control.Actor, error) {
 	if m.Config.Objective == Critic {
 		return nil, fmt.Errorf("train: the weights are a critic's, want an actor's")
@@ -151,21 +149,13 @@ func (m *Model) Trace(x control.Context) (*engine.Trace, error) {
 	if err := m.check([]control.Context{x}); err != nil {
 		return nil, err
 	}
-	features := m.Config.Network().Features
-	flat := make([]float32, m.Config.ContextTokens()*features)
+	flat := make([]float32, m.Config.ContextTokens()*m.Config.Network().Features)
 	m.Config.actorTokens(flat, x.Pi, x.Q, x.Eta)
-	tokens := make([][]float64, m.Config.ContextTokens())
-	for i := range tokens {
-		for _, v := range flat[i*features:][:features] {
-			tokens[i] = append(tokens[i], float64(v))
-		}
-	}
-	return m.network.Trace(tokens)
+	return m.network.Trace(flat)
 }
 
-// Critic returns the model as a critic that samples m transitions of every
-// state-action pair a round from the MDP. The samples of a problem's round are
-// a stream of their own below root.
+// Critic returns the model as a critic that samples m transitions of every state-action pair a round from the MDP. The
+// samples of a problem's round are a stream of their own below root.
 func (m *Model) Critic(root uint64) (control.Critic, error) {
 	if m.Config.Objective != Critic {
 		return nil, fmt.Errorf("train: the weights are an actor's (%s), want a critic's", m.Config.Objective)

@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,22 +16,19 @@ import (
 
 // Job is a training run of any model.
 type Job struct {
-	// Config is everything that the weights depend on, but for the backend's
-	// arithmetic. Its JSON names the run and is stored with it.
+	// Config is all that weights depend on but the backend's arithmetic. Its JSON names the run and is stored with it.
 	Config    any
 	Model     Trainable
 	Batches   Batches
 	Optimizer transformer.AdamW
-	// Clip is the largest Euclidean norm of a gradient that the optimizer is given: longer
-	// ones are shortened to it. 0 stands for no bound.
+	// Clip is the largest Euclidean norm of a gradient: longer ones are shortened to it. 0 stands for no bound.
 	Clip      float64
 	Steps     int
 	Snapshots []int // steps after which weights are kept, ascending
-	// Average releases, in place of the last step's parameters, their average
-	// over the steps so far, with a weight of order t⁸ on step t: it reaches
-	// back over about the last fifth of the run (polynomial-decay averaging,
-	// Shamir and Zhang 2013, arXiv 1212.1824) and is without most of the noise
-	// that a constant learning rate leaves. Training itself is the same.
+	// Average releases, in place of the last step's parameters, their average over the steps so far, with a weight of
+	// order t⁸ on step t: it reaches back over about the last fifth of the run (polynomial-decay averaging, Shamir
+	// and Zhang 2013, arXiv 1212.1824) and is without most of the noise that a constant learning rate leaves. Training
+	// itself is the same.
 	Average bool
 	// Release, if not nil, returns what is written as weights of parameters [Size], which it does not change.
 	Release func(params []float32) ([]float32, error)
@@ -53,8 +49,7 @@ func JSON(config any) []byte {
 
 // Hash returns the SHA-256 of a configuration's JSON in hexadecimal.
 func Hash(config []byte) string {
-	sum := sha256.Sum256(config)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(config))
 }
 
 // validate reports what of a job makes no run.
@@ -68,25 +63,15 @@ func (j Job) validate() error {
 	return nil
 }
 
-// Trainable is what a Job trains: a loss as a function of one flat vector of float32
-// parameters.
+// Trainable is what a Job trains: a loss as a function of one flat vector of float32 parameters.
 type Trainable interface {
 	// Layout lists the parameters in the order of the flat vector, without gaps.
 	Layout() []transformer.Tensor
 	// Init returns the initial parameters [Size]; the same at every call.
 	Init() []float32
-	// Loss builds the scalar to minimize from the parameters [Size], the arrays of
-	// Batches.Data, and those of a batch. It is a mean over the examples, so that the gradient of a batch
-	// is the mean of those of its parts.
+	// Loss builds the scalar to minimize from the parameters [Size], the arrays of Batches.Data, and those of a batch.
+	// It is a mean over the examples, so that the gradient of a batch is the mean of those of its parts.
 	Loss(params *Node, data, batch []*Node) *Node
-}
-
-// size is the number of parameters of a layout.
-func size(layout []transformer.Tensor) (n int) {
-	for _, t := range layout {
-		n += t.Size()
-	}
-	return n
 }
 
 // Transformer is a network of package transformer with an objective, as a Trainable. On CPUs, where batches are
@@ -102,13 +87,9 @@ type Transformer struct {
 // [B, T, Features], see [transformer.Network.Tail].
 type Outputs = func(tokens *Node, k int) *Node
 
-// Layout implements Trainable.
+// Layout, Init and Loss implement Trainable.
 func (t Transformer) Layout() []transformer.Tensor { return t.Network.Layout() }
-
-// Init implements Trainable.
-func (t Transformer) Init() []float32 { return t.Start() }
-
-// Loss implements Trainable.
+func (t Transformer) Init() []float32              { return t.Start() }
 func (t Transformer) Loss(params *Node, data, batch []*Node) *Node {
 	return t.Objective(transformer.Bind(t.Network, params).Tail, data, batch)
 }
@@ -131,17 +112,6 @@ type Batches struct {
 	Collect func(on compute.Backend, step int, params []float32) error
 	Every   int
 }
-
-// of returns the arrays of a step.
-func (b Batches) of(step int) ([]*tensors.Tensor, error) {
-	if b.Index == nil {
-		return b.Arrays(step)
-	}
-	return []*tensors.Tensor{indices(b.Index(step))}, nil
-}
-
-// indices are those of some examples as the model gets them.
-func indices(of []int32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(of, len(of), 1) }
 
 // every is how many steps of a run belong together.
 func (b Batches) every() int {

@@ -2,11 +2,14 @@ package train
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -14,6 +17,8 @@ import (
 
 	"icrl/internal/safetensors"
 	"icrl/policyattention/backend"
+	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/engine"
 )
 
 var ( // shortened in tests
@@ -42,11 +47,10 @@ type Result struct {
 // Run trains in the folder dir and returns where the weights are; a job that is made alone is its own run. Progress,
 // which may be nil, is called about twice a second.
 //
-// The run is a function of the job and the backend: interrupted at any moment,
-// even by SIGKILL, and called again with the same folder, it continues and ends
-// with the same bytes. When ctx is done, Run saves the run and returns ctx's
-// cause. A finished run is returned at once. It returns an error when dir belongs to another
-// configuration or another process is using it, and on a loss that is not finite.
+// The run is a function of the job and the backend: interrupted at any moment, even by SIGKILL, and called again with
+// the same folder, it continues and ends with the same bytes. When ctx is done, Run saves the run and returns ctx's
+// cause. A finished run is returned at once. It returns an error when dir belongs to another configuration or another
+// process is using it, and on a loss that is not finite.
 func (j Job) Run(ctx context.Context, b compute.Backend, dir string, progress func(Progress)) (*Result, error) {
 	if j.Alone != nil {
 		return j.Alone(ctx, dir, progress)
@@ -93,9 +97,10 @@ func (j Job) advance(ctx context.Context, b compute.Backend, dir string, s *stat
 		saved, cpu = time.Now(), backend.ProcessorTime()
 		return j.saveState(statePath(dir), s)
 	}
-	for s.step < j.Steps {
-		if stopped := ctx.Err() != nil; s.step%j.Batches.every() == 0 && (stopped || time.Since(saved) > saveEvery) {
-			if err := save(); err != nil {
+	for {
+		done, stopped := s.step == j.Steps, ctx.Err() != nil
+		if s.step%j.Batches.every() == 0 && (done || stopped || time.Since(saved) > saveEvery) {
+			if err := save(); err != nil || done {
 				return err
 			}
 			if stopped {
@@ -113,18 +118,12 @@ func (j Job) advance(ctx context.Context, b compute.Backend, dir string, s *stat
 				return err
 			}
 		}
-		if s.step == j.Steps {
-			if err := save(); err != nil {
-				return err
-			}
-		}
 		if progress != nil && (s.step == j.Steps || time.Since(reported) > reportEvery) {
 			reported = time.Now()
 			rate := float64(s.step-first) / time.Since(began).Seconds()
 			progress(Progress{Step: s.step, Steps: j.Steps, Loss: float64(losses[0]), StepsPerSecond: rate})
 		}
 	}
-	return nil
 }
 
 // result checks and returns what a finished run has left.
@@ -184,4 +183,188 @@ func (j Job) Export(path string, steps int) error {
 	}
 	add("index", []int{steps, len(index) / max(1, steps)}, index)
 	return safetensors.WriteFile(path, f)
+}
+
+// state is a run between two steps.
+type state struct {
+	step      int
+	optimizer *engine.Optimizer // the parameters, and what AdamW keeps of them
+	losses    []float32         // one per step so far
+	wall, cpu float64           // seconds spent, over all interruptions
+	stretches []backend.Stretch // of the steps so far
+}
+
+// start is a run before its first step.
+func (j Job) start() *state {
+	return &state{optimizer: engine.NewOptimizer(j.Optimizer, j.Clip, j.Model.Init())}
+}
+
+// made says that the last step was made on a backend and a processor.
+func (s *state) made(on backend.Stretch) {
+	on.Step = s.step
+	if n := len(s.stretches); n > 0 && s.stretches[n-1].Backend == on.Backend && s.stretches[n-1].CPU == on.CPU {
+		s.stretches[n-1] = on
+	} else {
+		s.stretches = append(s.stretches, on)
+	}
+}
+
+// saveState stores a run so that it can be resumed.
+func (j Job) saveState(path string, s *state) error {
+	f := &safetensors.File{Metadata: j.metadata(s.step)}
+	f.Metadata["wall_seconds"] = strconv.FormatFloat(s.wall, 'g', -1, 64)
+	f.Metadata["cpu_seconds"] = strconv.FormatFloat(s.cpu, 'g', -1, 64)
+	f.Metadata["stretches"] = string(JSON(s.stretches))
+	for _, part := range j.stored(s) {
+		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: part.name, Shape: []int{part.size}, Data: *part.of})
+	}
+	return write(path, f)
+}
+
+// part is a vector of a state.
+type part struct {
+	name string
+	of   *[]float32
+	size int
+}
+
+// stored lists the vectors of a state that are stored. An average that is not released is left out.
+func (j Job) stored(s *state) []part {
+	o, n := s.optimizer, len(s.optimizer.Params)
+	all := []part{{"params", &o.Params, n}, {"m", &o.M, n}, {"v", &o.V, n}, {"losses", &s.losses, s.step}}
+	if j.Average {
+		all = append(all, part{"average", &o.Average, n})
+	}
+	return all
+}
+
+func (j Job) metadata(step int) map[string]string {
+	config := JSON(j.Config)
+	return map[string]string{"config": string(config), "config_sha256": Hash(config), "step": strconv.Itoa(step)}
+}
+
+// loadState reads a run of this very configuration.
+func (j Job) loadState(path string) (*state, error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	if config := JSON(j.Config); f.Metadata["config"] != string(config) {
+		return nil, fmt.Errorf("train: %s belongs to another configuration (%.12s, this is %.12s): use another folder",
+			path, f.Metadata["config_sha256"], Hash(config))
+	}
+	s := j.start()
+	if s.step, err = strconv.Atoi(f.Metadata["step"]); err != nil || s.step < 0 || s.step > j.Steps {
+		return nil, fmt.Errorf("train: %s is at step %q of %d", path, f.Metadata["step"], j.Steps)
+	}
+	// Durations are for the record: unreadable ones count as zero.
+	s.wall, _ = strconv.ParseFloat(f.Metadata["wall_seconds"], 64)
+	s.cpu, _ = strconv.ParseFloat(f.Metadata["cpu_seconds"], 64)
+	if err := json.Unmarshal([]byte(f.Metadata["stretches"]), &s.stretches); err != nil {
+		return nil, fmt.Errorf("train: %s: stretches: %w", path, err)
+	}
+	for _, part := range j.stored(s) {
+		if *part.of, err = safetensors.Get[float32](f, part.name); err == nil && len(*part.of) != part.size {
+			err = fmt.Errorf("%d values of %s, want %d", len(*part.of), part.name, part.size)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("train: %s: %w", path, err)
+		}
+	}
+	return s, nil
+}
+
+// saveWeights releases the weights of a run as it is now, named and shaped as in the network's Layout.
+func (j Job) saveWeights(path string, s *state) error {
+	params := s.optimizer.Params
+	if j.Average {
+		params = s.optimizer.Average
+	}
+	if j.Release != nil {
+		var err error
+		if params, err = j.Release(params); err != nil {
+			return fmt.Errorf("train: %w", err)
+		}
+	}
+	return write(path, &safetensors.File{Metadata: j.metadata(s.step), Tensors: j.named(params)})
+}
+
+// named returns parameters as named and shaped in the model's Layout.
+func (j Job) named(params []float32) (all []safetensors.Tensor) {
+	for _, t := range j.Model.Layout() {
+		all = append(all, safetensors.Tensor{Name: t.Name, Shape: t.Shape, Data: params[t.Offset:][:t.Size()]})
+	}
+	return all
+}
+
+// Params reads the weights after a step of this very job as the flat parameter vector. It returns an error for any
+// other file, and for one that has been changed since.
+func (j Job) Params(path string, step int) ([]float32, error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	config := JSON(j.Config)
+	if at := f.Metadata["step"]; f.Metadata["config"] != string(config) || at != strconv.Itoa(step) {
+		return nil, fmt.Errorf("train: %s holds step %s of configuration %.12s, want step %d of %.12s", path, at,
+			f.Metadata["config_sha256"], step, Hash(config))
+	}
+	return flat(path, f, j.Model.Layout())
+}
+
+// flat returns the parameters of a layout that a file of weights holds.
+func flat(path string, f *safetensors.File, layout []transformer.Tensor) ([]float32, error) {
+	params, err := transformer.Flat(layout, safetensors.Floats(f))
+	if err != nil {
+		return nil, fmt.Errorf("train: %s: %w", path, err)
+	}
+	return params, nil
+}
+
+// Check returns an error unless a file holds the weights after a step of this very job.
+func (j Job) Check(path string, step int) error {
+	if j.Holds != nil {
+		return j.Holds(path, step)
+	}
+	_, err := j.Params(path, step)
+	return err
+}
+
+// write stores a file with the digest of everything else in it, without which open refuses it.
+func write(path string, f *safetensors.File) (err error) {
+	if f.Metadata["sha256"], err = digest(f); err != nil {
+		return err
+	}
+	return safetensors.WriteFile(path, f)
+}
+
+// digest returns the digest of a file but for its own.
+func digest(f *safetensors.File) (string, error) {
+	bare := safetensors.File{Metadata: maps.Clone(f.Metadata), Tensors: f.Tensors}
+	delete(bare.Metadata, "sha256")
+	b, err := safetensors.Marshal(&bare)
+	if err != nil {
+		return "", err
+	}
+	return Hash(b), nil
+}
+
+// open reads a file that write stored.
+func open(path string) (*safetensors.File, error) {
+	f, err := safetensors.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	want, err := digest(f)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("train: %s: %w", path, err)
+	case f.Metadata["sha256"] == "":
+		return nil, fmt.Errorf("train: %s states no digest: it holds other weights than those that are read here", path)
+	case f.Metadata["sha256"] != want:
+		return nil, fmt.Errorf("train: %s has been changed: its digest is not the one it states", path)
+	case !json.Valid([]byte(f.Metadata["config"])):
+		return nil, fmt.Errorf("train: %s states no configuration", path)
+	}
+	return f, nil
 }

@@ -1,15 +1,19 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/backend"
+	"icrl/policyattention/transformer/engine"
 )
 
 // Session is a run that is being made: the parameters, the moments of its optimizer, and what computes gradients. On
@@ -25,24 +29,21 @@ type Session struct {
 }
 
 // NewSession makes a run ready on a backend, before its first step, which compiles.
-func NewSession(b compute.Backend, j Job) (*Session, error) {
-	return newSession(b, j, j.start())
-}
+func NewSession(b compute.Backend, j Job) (*Session, error) { return newSession(b, j, j.start()) }
 
 // newSession goes on from a state.
-func newSession(b compute.Backend, j Job, from *state) (*Session, error) {
+func newSession(b compute.Backend, j Job, from *state) (s *Session, err error) {
 	if err := j.validate(); err != nil {
 		return nil, err
 	}
-	s := &Session{state: from, job: j, backend: b}
-	var err error
+	s = &Session{state: from, job: j, backend: b}
 	if j.Batches.Data != nil {
 		if s.data, err = j.Batches.Data(); err != nil {
 			return nil, err
 		}
 	}
 	if t, ok := j.Model.(Transformer); ok && j.Batches.Index != nil && backend.OnCPU(b) {
-		s.trainer, err = newTrainer(b, t, j.Batches.Index, s.data, s.optimizer)
+		s.trainer, err = newTrainer(b, t, s.data, s.optimizer)
 	} else {
 		s.differentiate, err = NewExec(b, func(in []*Node) (loss, gradient *Node) {
 			params, data := in[0], len(in)-len(s.data)
@@ -67,42 +68,47 @@ func (s *Session) Steps(n int) ([]float32, error) {
 				return nil, fmt.Errorf("train: rollouts before step %d: %w", s.step+1, err)
 			}
 		}
-		loss, err := s.next()
+		loss, gradients, err := s.gradients()
 		if err != nil {
 			return nil, fmt.Errorf("train: step %d: %w", s.step+1, err)
 		}
 		if math.IsNaN(float64(loss)) || math.IsInf(float64(loss), 0) {
 			return nil, fmt.Errorf("train: the loss of step %d is %v", s.step+1, loss)
 		}
+		s.optimizer.Step(s.step+1, gradients)
 		losses[i] = loss
 		s.step, s.losses = s.step+1, append(s.losses, loss)
 	}
 	return losses, nil
 }
 
-// next makes a step.
-func (s *Session) next() (loss float32, err error) {
+// gradients returns the loss of the next step, and gradients of which its own is the sum.
+func (s *Session) gradients() (loss float32, gradients [][]float32, err error) {
 	if s.trainer != nil {
-		loss, err := s.trainer.step(s.step + 1)
-		return float32(loss), err
+		return s.trainer.gradients(s.job.Batches.Index(s.step))
 	}
-	batch, err := s.job.Batches.of(s.step)
+	inputs := []*tensors.Tensor{tensors.FromFlatDataAndDimensions(s.optimizer.Params, len(s.optimizer.Params))}
+	if s.job.Batches.Index != nil {
+		inputs = append(inputs, indices(s.job.Batches.Index(s.step)))
+	} else {
+		arrays, err := s.job.Batches.Arrays(s.step)
+		if err != nil {
+			return 0, nil, err
+		}
+		inputs = append(inputs, arrays...)
+	}
+	out, _, err := ask(s.differentiate, s.data, inputs...)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	params := tensors.FromFlatDataAndDimensions(s.optimizer.Params, len(s.optimizer.Params))
-	out, _, err := ask(s.differentiate, s.data, append([]*tensors.Tensor{params}, batch...)...)
-	if err != nil {
-		return 0, err
-	}
-	s.optimizer.Step(s.step+1, out[1:])
-	return out[0][0], nil
+	return out[0][0], out[1:], nil
 }
 
 // Close frees the session's memory on the device.
 func (s *Session) Close() {
 	if s.trainer != nil {
-		s.trainer.close()
+		s.trainer.tokens.Finalize()
+		s.trainer.slopes.Finalize()
 	} else {
 		s.differentiate.Finalize()
 	}
@@ -113,4 +119,126 @@ func (s *Session) free() {
 	for _, x := range s.data {
 		x.FinalizeAll() //nolint:errcheck // nothing is left to do about it
 	}
+}
+
+// indices are those of some examples as the model gets them.
+func indices(of []int32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(of, len(of), 1) }
+
+// ask calls a program on inputs, which it frees, and data. It returns what the program puts out, row-major, and the
+// shape of the first output.
+func ask(program *Exec, data []*tensors.Tensor, inputs ...*tensors.Tensor) (out [][]float32, shape []int, err error) {
+	var all []any
+	for _, x := range slices.Concat(inputs, data) {
+		all = append(all, x)
+	}
+	made, err := program.Call(all...)
+	for i, x := range made {
+		if i == 0 {
+			shape = x.Shape().Dimensions
+		}
+		flat, failed := tensors.CopyFlatData[float32](x)
+		out, err = append(out, flat), errors.Join(err, failed)
+	}
+	for _, x := range append(made, inputs...) {
+		err = errors.Join(err, x.FinalizeAll())
+	}
+	return out, shape, err
+}
+
+// trainer takes gradients of a Transformer by package engine. GoMLX makes the tokens of examples, and the slopes of the
+// loss in what the network has made of them.
+type trainer struct {
+	network        *engine.Network[float32]
+	tokens, slopes *Exec
+	data           []*tensors.Tensor
+	k, one         int         // tokens of a sequence that have outputs, and tokens of an example
+	parts          [][]float32 // gradients of parts of a batch
+}
+
+// newTrainer returns the trainer of a network on a backend, from data, for the parameters of an optimizer. Its first
+// call of a program moves the data there, before there are several threads.
+func newTrainer(b compute.Backend, of Transformer, data []*tensors.Tensor, o *engine.Optimizer) (*trainer, error) {
+	network, err := o.Network(of.Network)
+	if err != nil {
+		return nil, err
+	}
+	t := &trainer{network: network, data: data}
+	t.tokens, err = NewExec(b, func(in []*Node) (asked *Node) {
+		of.Objective(func(tokens *Node, k int) *Node {
+			asked = tokens
+			if t.k == 0 { // the first graph is built before there are several threads
+				t.k = k
+			}
+			batch := tokens.Shape().Dimensions[0]
+			return Zeros(tokens.Graph(), shapes.Make(tokens.DType(), batch, k, of.Network.Outputs))
+		}, in[1:], in[:1])
+		return asked
+	})
+	if err != nil {
+		return nil, err
+	}
+	_, shape, err := ask(t.tokens, t.data, indices([]int32{0}))
+	if err != nil {
+		return nil, err
+	}
+	t.one = shape[0] * shape[1]
+	t.slopes, err = NewExec(b, func(in []*Node) (value, slopes *Node) {
+		value = of.Objective(func(*Node, int) *Node { return in[0] }, in[2:], in[1:2])
+		return value, Gradient(value, in[0])[0]
+	})
+	return t, err
+}
+
+// partTokens are about how many tokens a part of a batch has at least: work for one core, with a gradient of its own.
+const partTokens, maxGradients = 768, 16
+
+// gradients returns the mean loss of examples, and gradients of which its own is the sum. Cores, of which there are as
+// many as GOMAXPROCS says, share the batch out in parts that do not depend on how many there are.
+func (t *trainer) gradients(examples []int32) (float32, [][]float32, error) {
+	block := max(1, engine.BlockTokens/t.one)
+	blocks := (len(examples) + block - 1) / block
+	parts := min(blocks, max(2, min(maxGradients, len(examples)*t.one/partTokens)))
+	for len(t.parts) < parts {
+		t.parts = append(t.parts, make([]float32, t.network.Config.Size()))
+	}
+	losses := make([]float64, parts)
+	err := numeric.Parallel(parts, func(part int) error {
+		clear(t.parts[part])
+		for i := part * blocks / parts; i < (part+1)*blocks/parts; i++ {
+			some := examples[i*block : min((i+1)*block, len(examples))]
+			loss, err := t.block(some, len(examples), t.parts[part])
+			if err != nil {
+				return err
+			}
+			losses[part] += loss
+		}
+		return nil
+	})
+	loss := 0.
+	for _, x := range losses {
+		loss += x
+	}
+	return float32(loss), t.parts[:parts], err
+}
+
+// block takes some examples of a batch of so many through the network and back, and returns their part of the loss.
+func (t *trainer) block(examples []int32, batch int, gradient []float32) (loss float64, err error) {
+	tokens, shape, err := ask(t.tokens, t.data, indices(examples))
+	if err != nil {
+		return 0, err
+	}
+	p, share := engine.Pass{B: shape[0], T: shape[1], K: t.k}, float64(len(examples))/float64(batch)
+	var failed error
+	err = t.network.Gradient(p, tokens[0], func(outputs []float32) {
+		y := tensors.FromFlatDataAndDimensions(outputs, p.B, p.K, t.network.Config.Outputs)
+		var out [][]float32
+		if out, _, failed = ask(t.slopes, t.data, y, indices(examples)); failed != nil {
+			return
+		}
+		for i, v := range out[1] {
+			outputs[i] = float32(share * float64(v))
+		}
+		loss = share * float64(out[0][0])
+	}, gradient)
+	return loss, errors.Join(err, failed)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/internal/testkit"
+	"icrl/policyattention/backend"
 	_ "icrl/policyattention/backend/xla"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/transformer"
@@ -32,7 +33,13 @@ func onXLA(t *testing.T) compute.Backend {
 	if testing.Short() {
 		t.Skip("XLA compiles for long")
 	}
-	return testkit.XLA(t)
+	b, err := backend.New("xla:cpu")
+	if errors.Is(err, backend.ErrNoPlugin) {
+		t.Skip(err)
+	}
+	testkit.Check(t, err)
+	t.Cleanup(b.Finalize)
+	return b
 }
 
 func job(t *testing.T, c Config) Job {

@@ -10,10 +10,11 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
+
+	"icrl/internal/numeric"
 )
 
-// Network is a parameter vector bound to a graph of GoMLX, which differentiates it: the definition of what
-// package engine computes faster.
+// Network is a parameter vector bound to a graph of GoMLX: the definition of what package engine computes faster.
 type Network struct {
 	config Config
 	p      map[string]*Node // parameters by name
@@ -22,9 +23,8 @@ type Network struct {
 // Bind returns the network with the flat parameter vector [Size].
 func Bind(c Config, params *Node) *Network { return &Network{c, Parameters(c, params)} }
 
-// Parameters returns the tensors of the flat parameter vector [Size] by name. It panics, as
-// GoMLX does while a graph is built, if the configuration is invalid or the vector has
-// another shape.
+// Parameters returns the tensors of the flat parameter vector [Size] by name. It panics, as GoMLX does while a graph is
+// built, if the configuration is invalid or the vector has another shape.
 func Parameters(c Config, params *Node) map[string]*Node {
 	if err := c.Validate(); err != nil {
 		panic(err)
@@ -52,9 +52,9 @@ func (n *Network) Vectors(tokens *Node) *Node {
 	h := n.linear("embed", tokens) // [B, T, Width]
 	for l := range n.config.Layers {
 		block := fmt.Sprintf("blocks.%d.", l)
-		h = Add(h, n.attention(block, n.norm(block+"norm1", h)))   // [B, T, Width]
-		up := relu(n.linear(block+"up", n.norm(block+"norm2", h))) // [B, T, Hidden]
-		h = Add(h, n.linear(block+"down", up))                     // [B, T, Width]
+		h = Add(h, n.attention(block, n.norm(block+"norm1", h))) // [B, T, Width]
+		up := n.linear(block+"up", n.norm(block+"norm2", h))     // [B, T, Hidden]
+		h = Add(h, n.linear(block+"down", MaxScalar(up, 0)))     // [B, T, Width]
 	}
 	return Reshape(n.linear("head", n.norm("norm", h)), shape[0], shape[1], -1) // [B, T, Outputs]
 }
@@ -88,8 +88,7 @@ func (n *Network) attention(block string, x *Node) *Node {
 	return n.linear(block+"out", Reshape(mixed, b, t, -1)) // [B, T, Width]
 }
 
-// causalMask is 0 where the key is not later than the query, and below every score
-// elsewhere: [1, 1, T, T].
+// causalMask is 0 where the key is not later than the query, and below every score elsewhere: [1, 1, T, T].
 func causalMask(like *Node, t int) *Node {
 	g, shape := like.Graph(), shapes.Make(dtypes.Int32, 1, 1, t, t)
 	seen := GreaterOrEqual(Iota(g, shape, 2), Iota(g, shape, 3)) // query ≥ key
@@ -100,10 +99,10 @@ func causalMask(like *Node, t int) *Node {
 //
 //	gain·(x − mean x)/√(var x + ε) + bias.
 func (n *Network) norm(name string, x *Node) *Node {
-	centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))          // [B, T, Width]
-	variance := ReduceAndKeep(Square(centred), ReduceMean, -1)   // [B, T, 1]
-	x = Div(centred, Sqrt(AddScalar(variance, Epsilon)))         // [B, T, Width]
-	return Add(Mul(x, n.row(name+".gain")), n.row(name+".bias")) // [B, T, Width]
+	centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))                   // [B, T, Width]
+	variance := ReduceAndKeep(Square(centred), ReduceMean, -1)            // [B, T, 1]
+	x = Div(centred, Sqrt(AddScalar(variance, numeric.LayerNormEpsilon))) // [B, T, Width]
+	return Add(Mul(x, n.row(name+".gain")), n.row(name+".bias"))          // [B, T, Width]
 }
 
 // linear is x·W + b, x [B, T, in] → [B, T, out].
@@ -113,6 +112,3 @@ func (n *Network) linear(name string, x *Node) *Node {
 
 // row is a vector of parameters [out] for every token, [1, 1, out].
 func (n *Network) row(name string) *Node { return ExpandLeftToRank(n.p[name], 3) }
-
-// relu is max(x, 0).
-func relu(x *Node) *Node { return MaxScalar(x, 0) }

@@ -1,21 +1,17 @@
-// Package critic is a critic with memory for any finite MDP: any numbers of states and
-// actions, any number m of sampled transitions a pair and round, any discount factor and any
-// scale and offset of rewards.
+// Package critic is a critic with memory for any finite MDP: any numbers of states and actions, any number m of sampled
+// transitions a pair and round, any discount factor and any scale and offset of rewards.
 //
-// A round gives it m generative transitions of every pair, as it gives every critic that
-// sees samples. Others forget them; this one keeps how often each pair has led where. From
-// those counts an [Estimator] makes rows p̂(·|s,a), and the critic answers, with v_j the
-// values ⟨π̂_{j+1}(·|s'), Q_j(s',·)⟩ that round j is to be backed up from,
+// A round gives it m generative transitions of every pair, as it gives every critic that sees samples. Others forget
+// them; this one keeps how often each pair has led where. From those counts an [Estimator] makes rows p̂(·|s,a), and
+// the critic answers, with v_j the values ⟨π̂_{j+1}(·|s'), Q_j(s',·)⟩ that round j is to be backed up from,
 //
 //	Q_{k+1}(s,a) = r + γ ( p̂_k·v_k + (p̂_k − p̂_{k−1})·Σ_{j<k} v_j ).
 //
-// The first term is the one-step backup by the newest rows. The second takes back what the
-// rows of earlier rounds were wrong by. The logits of PMD with a constant step size are
-// log π₀ + η Σ Q, so that with the correction they are at any time those of the newest rows
-// for all rounds so far: Σ_{j≤k} Q_{j+1} = (k+1) r + γ p̂_k·Σ_{j≤k} v_j. Without it, errors
-// of early rows stay in the logits, and memory makes a loop worse: the means of all samples
-// so far have errors that are alike from round to round, where those of fresh samples average
-// out.
+// The first term is the one-step backup by the newest rows. The second takes back what the rows of earlier rounds were
+// wrong by. The logits of PMD with a constant step size are log π₀ + η Σ Q, so that with the correction they are
+// at any time those of the newest rows for all rounds so far: Σ_{j≤k} Q_{j+1} = (k+1) r + γ p̂_k·Σ_{j≤k} v_j.
+// Without it, errors of early rows stay in the logits, and memory makes a loop worse: the means of all samples so far
+// have errors that are alike from round to round, where those of fresh samples average out.
 //
 // # The first table
 //
@@ -25,11 +21,10 @@
 //
 //	argmin KL(p' ‖ p̂)  subject to  p'·v_0 = (Q_0(s,a) − r)/γ,
 //
-// which are p'(s') ∝ p̂(s') exp(θ v_0(s')): θ v_0 is added to the logits of attention, a step
-// of PMD on the row, with the θ(s,a) that meets the constraint. Values of later rounds
-// resemble v_0, so most of the sampling error goes. Every critic in a loop is given Q_0; the
-// others do not use it. π_0 is what PMD came from in the first round, log π_0 = log π̂_1 −
-// ηQ_0 up to a constant: with another actor v_0 is off by as much as that actor is.
+// which are p'(s') ∝ p̂(s') exp(θ v_0(s')): θ v_0 is added to the logits of attention, a step of PMD on the row,
+// with the θ(s,a) that meets the constraint. Values of later rounds resemble v_0, so most of the sampling error goes.
+// Every critic in a loop is given Q_0; the others do not use it. π_0 is what PMD came from in the first round,
+// log π_0 = log π̂_1 − ηQ_0 up to a constant: with another actor v_0 is off by as much as that actor is.
 //
 // This is not what the paper's critic is told, which sees the samples of one round.
 package critic
@@ -38,6 +33,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -45,6 +41,7 @@ import (
 	"icrl/internal/numeric"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 )
 
@@ -58,10 +55,9 @@ type Counts struct {
 // Estimator makes rows p̂ [pairs][S], each a distribution, of the counts of a problem.
 type Estimator func(c *Counts) ([][]float64, error)
 
-// Critic is a control.Critic that remembers. It samples from the MDP of a context. A
-// problem's memory begins with the first round that it is asked in, and anew when it is
-// asked in the same or an earlier round, or with another MDP; where that is round 0, whose table
-// must be Q^{π_0}, rows agree with it. It is not for concurrent use.
+// Critic is a control.Critic that remembers. It samples from the MDP of a context. A problem's memory begins with the
+// first round that it is asked in, and anew when it is asked in the same or an earlier round, or with another MDP;
+// where that is round 0, whose table must be Q^{π_0}, rows agree with it. It is not for concurrent use.
 type Critic struct {
 	Estimate Estimator
 	Samples  int    // m, of every pair a round
@@ -109,8 +105,7 @@ func (c *Critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	return values, nil
 }
 
-// remember samples a round and adds it, and the values to back up from, to the memory of
-// its problem.
+// remember samples a round and adds it, and the values to back up from, to the memory of its problem.
 func (c *Critic) remember(x control.Context) (*memory, error) {
 	if x.MDP == nil {
 		return nil, errors.New("the MDP is missing, from which a critic samples")
@@ -122,9 +117,8 @@ func (c *Critic) remember(x control.Context) (*memory, error) {
 	m := c.problems[x.Problem]
 	if m == nil || m.mdp != x.MDP || x.Round <= m.round {
 		pairs := states * actions
-		m = &memory{mdp: x.MDP, rewards: make([]float64, pairs), sum: make([]float64, states),
-			said: make([]float64, pairs)}
-		m.States, m.Next = states, make([][]float64, pairs)
+		m = &memory{mdp: x.MDP, rewards: make([]float64, pairs), sum: make([]float64, states)}
+		m.States, m.Next, m.said = states, make([][]float64, pairs), make([]float64, pairs)
 		for pair := range m.Next {
 			m.Next[pair] = make([]float64, states)
 		}
@@ -172,4 +166,74 @@ func (m *memory) answer(rows [][]float64) []float64 {
 		m.said[pair] = all
 	}
 	return q
+}
+
+// anchor is what the table of the first round says of the rows of P.
+type anchor struct {
+	values []float64 // v_0 [S], scaled to [−½, ½]
+	means  []float64 // of the values under P, of each pair
+}
+
+// newAnchor returns the anchor of the context of round 0 and the rewards r of each pair; nil
+// where the table says nothing, as γ is 0 or all values are equal.
+func newAnchor(x control.Context, rewards []float64) *anchor {
+	states, actions := x.Pi.Dims()
+	pi0 := mat.NewDense(states, actions, nil)
+	for s := range states {
+		before := pi0.RawRowView(s) // log π_0 and then π_0
+		for b, p := range x.Pi.RawRowView(s) {
+			if before[b] = math.Inf(-1); p > 0 {
+				before[b] = numeric.Log(p) - float64(x.Eta*x.Q.At(s, b))
+			}
+		}
+		pmd.Softmax(before)
+	}
+	a := &anchor{values: x.MDP.StateValues(pi0, x.Q), means: make([]float64, states*actions)}
+	least, most := slices.Min(a.values), slices.Max(a.values)
+	if x.MDP.Gamma == 0 || !(most > least) {
+		return nil
+	}
+	scaled := func(v float64) float64 { return (v-least)/(most-least) - .5 }
+	for s, v := range a.values {
+		a.values[s] = scaled(v)
+	}
+	for pair, r := range rewards {
+		a.means[pair] = scaled((x.Q.RawMatrix().Data[pair] - r) / x.MDP.Gamma)
+	}
+	return a
+}
+
+// steepest is the largest θ in size. A mean that is out of a row's reach is met as nearly as it allows.
+const steepest = 60
+
+// tilt makes p [S] the row of p(s') exp(θ v(s')) with the anchor's mean, by Newton's method between bounds.
+func (a *anchor) tilt(pair int, p []float64) {
+	theta, low, high := 0., -float64(steepest), float64(steepest)
+	w := make([]float64, len(p))
+	for range 200 {
+		sum, mean, square := 0., 0., 0.
+		for s, v := range a.values {
+			w[s] = p[s] * numeric.Exp(float64(theta*v))
+			sum += w[s]
+			mean += float64(w[s] * v)
+			square += float64(float64(w[s]*v) * v)
+		}
+		mean /= sum
+		off := a.means[pair] - mean
+		for s := range w {
+			w[s] /= sum
+		}
+		if math.Abs(off) < 1e-15 || high-low < 1e-13 {
+			break
+		}
+		if off > 0 {
+			low = theta
+		} else {
+			high = theta
+		}
+		if theta += off / (square/sum - float64(mean*mean)); !(theta > low && theta < high) {
+			theta = (low + high) / 2
+		}
+	}
+	copy(p, w)
 }

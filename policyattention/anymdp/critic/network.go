@@ -18,59 +18,51 @@ const (
 	Most = 6
 )
 
-// tokens encodes one pair of a problem, as a sequence with a token for each successor
-// state s'. With n(s') of the N packets of the pair,
+// tokens encodes the first pairs of a problem, each as a sequence with a token for each successor state s'. With n(s')
+// of the N packets of the pair,
 //
 //	[ n/N | n/(n+1) | S/(S+N) | ρ | log(1+E)/10 | log S/4 | 1 ]
 //
-// where E is the number of pairs of packets, each of one state-action pair, in the whole
-// problem, and
+// where E is the number of pairs of packets, each of one state-action pair, in the whole problem, and
 //
 //	ρ = (c S − 1)/(S − 1),  c the share of these E that agree on s'.
 //
-// The expectation of ρ is 1/(S α + 1) where rows are from Dirichlet(α, …, α): what all
-// pairs of the problem tell about how concentrated its rows are. It is ½ while E is 0.
-// Sequences are filled up to [Slots] tokens with zeros, which stand for no state. Tokens have
-// no positions, so that the network is equivariant to renaming states, and pairs are not seen
-// together; nothing says how many actions there are, and no reward, value or discount
-// factor is seen.
-func (c *Counts) tokens(pair int, x concentration) [][]float64 {
-	tokens := make([][]float64, max(Slots, c.States))
+// The expectation of ρ is 1/(S α + 1) where rows are from Dirichlet(α, …, α): what all pairs of the problem tell
+// about how concentrated its rows are. It is ½ while E is 0. Sequences are filled up to [Slots] tokens with zeros,
+// which stand for no state. Tokens have no positions, so that the network is equivariant to renaming states, and pairs
+// are not seen together; nothing says how many actions there are, and no reward, value or discount factor is seen.
+func (c *Counts) tokens(pairs int) [][][]float64 {
 	states, total := float64(c.States), float64(c.Total)
-	for s := range tokens {
-		tokens[s] = make([]float64, Features)
-		if s < c.States {
-			n := c.Next[pair][s]
-			copy(tokens[s], []float64{n / total, n / (n + 1), states / (states + total), x.agreement, x.evidence,
-				numeric.Log(states) / 4, 1})
-			for k, v := range tokens[s] {
-				tokens[s][k] = float64(float32(v)) // as networks are trained on
-			}
-		}
-	}
-	return tokens
-}
-
-// concentration is what is alike in the tokens of a problem.
-type concentration struct{ agreement, evidence float64 }
-
-func (c *Counts) concentration() concentration {
-	agree, of := 0.0, float64(len(c.Next)*c.Total*(c.Total-1))
+	agree, of, agreement := 0.0, float64(len(c.Next)*c.Total*(c.Total-1)), .5
 	for _, row := range c.Next {
 		for _, n := range row {
 			agree += float64(n * (n - 1))
 		}
 	}
-	x := concentration{.5, numeric.Log(1+of/2) / 10}
 	if of > 0 && c.States > 1 {
-		x.agreement = (float64(agree/of*float64(c.States)) - 1) / float64(c.States-1)
+		agreement = (float64(agree/of*states) - 1) / (states - 1)
 	}
-	return x
+	evidence, all := numeric.Log(1+of/2)/10, make([][][]float64, pairs)
+	for pair := range all {
+		all[pair] = make([][]float64, max(Slots, c.States))
+		for s := range all[pair] {
+			token := make([]float64, Features)
+			if s < c.States {
+				n := c.Next[pair][s]
+				copy(token, []float64{n / total, n / (n + 1), states / (states + total), agreement, evidence,
+					numeric.Log(states) / 4, 1})
+				for k, v := range token {
+					token[k] = float64(float32(v)) // as networks are trained on
+				}
+			}
+			all[pair][s] = token
+		}
+	}
+	return all
 }
 
-// Learned is the estimator of a network. It writes a number o(s') for each token, and the
-// answer is softmax attention: over the N packets of the pair, whose logits are 0, and over
-// one virtual packet a state, whose logit is ℓ = 6 tanh(o/6):
+// Learned is the estimator of a network. It writes o(s') for each token, and the answer is softmax attention: over the
+// N packets of the pair, whose logits are 0, and over one virtual packet a state, whose logit is ℓ = 6 tanh(o/6):
 //
 //	p̂(s') = (n(s') + e^ℓ(s')) / (N + Σ e^ℓ).
 //
@@ -79,11 +71,7 @@ func (c *Counts) concentration() concentration {
 // them. As N grows it becomes the frequencies, whatever the network says.
 func Learned(forward anymdp.Forward) Estimator {
 	return func(c *Counts) ([][]float64, error) {
-		sequences, x := make([][][]float64, len(c.Next)), c.concentration()
-		for pair := range sequences {
-			sequences[pair] = c.tokens(pair, x)
-		}
-		outputs, err := forward(sequences)
+		outputs, err := forward(c.tokens(len(c.Next)))
 		if err != nil {
 			return nil, err
 		}

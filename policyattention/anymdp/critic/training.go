@@ -3,13 +3,20 @@
 package critic
 
 import (
+	_ "embed" // the released weights
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"sync"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/stat/distuv"
 
+	"icrl/internal/numeric"
+	"icrl/policyattention/anymdp"
+	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
@@ -48,17 +55,13 @@ func (c Config) Validate() error {
 	case c.Recipe != name:
 		return fmt.Errorf("critic: %q, want %q", c.Recipe, name)
 	case min(c.Problems, c.Batch, c.Steps) < 1 || max(c.Problems, c.Steps) > 1<<20:
-		return fmt.Errorf("critic: %d problems, batch %d, %d steps: want each from 1 to 2^20", c.Problems, c.Batch,
-			c.Steps)
+		return fmt.Errorf("critic: %d problems, batch %d, %d steps: want 1 to 2^20", c.Problems, c.Batch, c.Steps)
 	case c.Batch > rowsOf*c.Problems:
 		return fmt.Errorf("critic: batches of %d from %d examples", c.Batch, rowsOf*c.Problems)
 	case max(c.Optimizer.LearningRate, c.Optimizer.WeightDecay) >= 1:
 		return errors.New("critic: the optimizer's rates are not in [0, 1)")
 	}
-	if err := c.Optimizer.Validate(); err != nil {
-		return fmt.Errorf("critic: %w", err)
-	}
-	return nil
+	return c.Optimizer.Validate()
 }
 
 // Network is the shape of the network.
@@ -112,16 +115,116 @@ func loss(network train.Outputs, data, batch []*Node) *Node {
 	return ReduceAllMean(Mul(totals, distance))
 }
 
-// What the experiments ask of a training run: see method.Training.
-
-// Key implements method.Training.
-func (c Config) Key() string { return "memory_critic" }
-
-// Name implements method.Training.
+// Key, Name and Seconds are what the experiments ask of a training run, see method.Training.
+func (c Config) Key() string  { return "memory_critic" }
 func (c Config) Name() string { return fmt.Sprintf("%s-%d", name, c.Seed) }
-
-// Seconds implements method.Training.
 func (c Config) Seconds() float64 {
 	const drawn, perToken = 1e-3, 4e-6
 	return drawn*float64(c.Problems) + perToken*float64(c.Steps*c.Batch*16)
 }
+
+// rowsOf is how many pairs of a problem are examples.
+const rowsOf = 4
+
+// Example is a pair with memory, and a target that is sampled too.
+type Example struct {
+	Tokens [][]float64 // [Slots][Features]
+	Counts []float64   // n [Slots], 0 where there is no state
+	Target []float64   // frequencies of fresh transitions of the same pair [Slots]
+	States int
+	Total  int // N
+}
+
+// Examples draws what c trains on. Nothing is drawn from the problems that anything is
+// evaluated on: a problem here is rows of P alone, of 2 to 16 states and 4 to 64 pairs.
+//
+//   - Its rows are from Dirichlet(α, …, α), with one α from .03 to 30 for all, log-uniform.
+//   - In a third of the problems the rows have 1 to S successors, drawn anew for each; in
+//     another third they are mixed with the uniform row, with one weight from 0 to 1 for
+//     all.
+//   - Every pair has N transitions in memory, from 1 to 1,000, log-uniform.
+//
+// The target is as many fresh transitions, at least 64.
+func (c Config) Examples() []Example {
+	all := make([]Example, 0, c.Problems*rowsOf)
+	for i := range c.Problems {
+		all = append(all, draw(seed.New(c.Seed, "memory critic", "problem", i))...)
+	}
+	return all
+}
+
+func draw(rng *rand.Rand) []Example {
+	between := func(least, most float64) float64 {
+		return least * numeric.Exp(rng.Float64()*numeric.Log(most/least))
+	}
+	states := 2 + rng.IntN(Slots-1)
+	alpha, pairs, total := between(.03, 30), int(between(4, 65)), int(between(1, 1001))
+	kind, weight := rng.IntN(3), rng.Float64()
+	counts := Counts{States: states, Total: total}
+	var laws [][]float64
+	for range pairs {
+		successors := rng.Perm(states)
+		if kind == 1 {
+			successors = successors[:1+rng.IntN(states)]
+		}
+		law := dirichlet(rng, alpha, states, successors)
+		if kind == 2 {
+			for s := range law {
+				law[s] = float64(weight*law[s]) + (1-weight)/float64(states)
+			}
+		}
+		laws, counts.Next = append(laws, law), append(counts.Next, sample(rng, law, total))
+	}
+	examples := make([]Example, rowsOf)
+	for pair, tokens := range counts.tokens(rowsOf) {
+		fresh := max(64, total)
+		target := sample(rng, laws[pair], fresh)
+		for s := range target {
+			target[s] /= float64(fresh)
+		}
+		pad := make([]float64, Slots-states)
+		examples[pair] = Example{
+			Tokens: tokens, States: states, Total: total,
+			Counts: append(counts.Next[pair], pad...), Target: append(target, pad...),
+		}
+	}
+	return examples
+}
+
+// dirichlet draws a row [states] from Dirichlet(α, …, α) over its successors.
+func dirichlet(rng *rand.Rand, alpha float64, states int, successors []int) []float64 {
+	row, sum := make([]float64, states), 0.0
+	gamma := distuv.Gamma{Alpha: alpha, Beta: 1, Src: rng}
+	for _, s := range successors {
+		row[s] = gamma.Rand()
+		sum += row[s]
+	}
+	if sum == 0 { // all have underflowed, as happens with small α: one has all mass
+		row[successors[0]], sum = 1, 1
+	}
+	for s := range row {
+		row[s] /= sum
+	}
+	return row
+}
+
+// sample counts where n transitions lead [S].
+func sample(rng *rand.Rand, law []float64, n int) []float64 {
+	counts := make([]float64, len(law))
+	for range n {
+		counts[mdp.Sample(rng, law)]++
+	}
+	return counts
+}
+
+//go:embed weights.safetensors
+var released []byte
+
+// Released returns the released network in plain Go, as an estimator: see the model card, MODEL.md, beside its weights.
+var Released = sync.OnceValues(func() (Estimator, error) {
+	forward, err := anymdp.Plain(Shape(), released)
+	if err != nil {
+		return nil, fmt.Errorf("critic: the released weights: %w", err)
+	}
+	return Learned(forward), nil
+})

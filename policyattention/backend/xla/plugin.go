@@ -5,11 +5,10 @@
 // It needs cgo, and Linux, macOS on arm64 or Windows on amd64; elsewhere it has no effect. XLA
 // reads its own flags from XLA_FLAGS.
 //
-// Plugins are files pjrt_c_api_<plugin>_plugin.so. If PJRT_PLUGIN_LIBRARY_PATH is set, they
-// are looked for in the folders it lists and nowhere else; otherwise in the .local folder
-// of this repository (found from the working directory or the executable, upwards), where
-// set-up puts them, and then where GoMLX's installer puts them for a user or a system.
-// Nothing is ever downloaded from here.
+// Plugins are files pjrt_c_api_<plugin>_plugin.so. If PJRT_PLUGIN_LIBRARY_PATH is set, they are looked for in the
+// folders it lists and nowhere else; otherwise in the .local folder of this repository (found from the working
+// directory or the executable, upwards), where set-up puts them, and then where GoMLX's installer puts them for a user
+// or a system. Nothing is ever downloaded from here.
 package xla
 
 import (

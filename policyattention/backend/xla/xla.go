@@ -25,10 +25,9 @@ type driver struct{}
 
 // New loads a plugin. It goes by the absolute path of the file, not by go-xla's own
 // search, which opens every library it finds and panics at one that is no shared object.
-func (driver) New(plugin, options string) (compute.Backend, error) {
+func (driver) New(plugin, options string) (b compute.Backend, err error) {
 	path := plugin
 	if !filepath.IsAbs(path) {
-		var err error
 		if path, err = findPlugin(plugin, pluginFolders()); err != nil {
 			return nil, err
 		}
@@ -44,8 +43,7 @@ func (driver) New(plugin, options string) (compute.Backend, error) {
 	if options != "" {
 		config += "," + options
 	}
-	b, err := xla.New(config)
-	if err != nil {
+	if b, err = xla.New(config); err != nil {
 		return nil, fmt.Errorf("plugin %s cannot be used: %w", path, err)
 	}
 	return b, nil

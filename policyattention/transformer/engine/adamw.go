@@ -11,8 +11,7 @@ import (
 // Optimizer is the parameters of a model with what AdamW keeps of them.
 type Optimizer struct {
 	transformer.AdamW
-	// Clip is the largest Euclidean norm of a gradient: longer ones are shortened to it. 0 stands
-	// for no bound.
+	// Clip is the largest Euclidean norm of a gradient: longer ones are shortened to it. 0 stands for no bound.
 	Clip float64
 	// Params are the parameters [Size], M and V the moments of their gradient. Average is that of the
 	// parameters over the steps so far, with a weight of order t⁸ on step t.
@@ -24,10 +23,10 @@ type Optimizer struct {
 
 // NewOptimizer returns an optimizer before its first step, of a copy of the parameters.
 func NewOptimizer(o transformer.AdamW, clip float64, params []float32) *Optimizer {
-	k, zeros := portable[float32](), func() []float32 { return make([]float32, len(params)) }
-	vectors(k, path)
+	zeros := func() []float32 { return make([]float32, len(params)) }
 	return &Optimizer{
-		AdamW: o, Clip: clip, Params: slices.Clone(params), M: zeros(), V: zeros(), Average: zeros(), kernels: k,
+		AdamW: o, Clip: clip, Params: slices.Clone(params), M: zeros(), V: zeros(), Average: zeros(),
+		kernels: kernelsOf[float32](),
 	}
 }
 
@@ -42,8 +41,7 @@ func (o *Optimizer) Network(c transformer.Config) (n *Network[float32], err erro
 // averageOrder is η of Shamir and Zhang 2013, arXiv 1212.1824; a larger one forgets faster.
 const averageOrder = 8
 
-// Step makes the step of a number, which counts from 1, with the sum of gradients. Cores share it out; how many there
-// are changes no bit.
+// Step makes the step of a number, from 1 on, with the sum of gradients. How many cores share it changes no bit.
 func (o *Optimizer) Step(step int, gradients [][]float32) {
 	const entries = 1 << 14
 	ranges := (len(o.Params) + entries - 1) / entries

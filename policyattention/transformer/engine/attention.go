@@ -1,9 +1,12 @@
 package engine
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"runtime"
+)
 
-// rows is how many queries or keys are taken at once, the number of rows of a product's
-// tiles. Most of what the mask hides is left out so.
+// rows is how many queries or keys are taken at once, as rows of a tile. Most of what the mask hides is left out so.
 const rows = 12
 
 // attention is softmax attention of sequences with keys and values of all their tokens, [b·t,
@@ -38,8 +41,7 @@ func (a *attention[F]) sees(i int) int {
 	return max(0, i-(a.t-a.queries))
 }
 
-// heads calls f for each head of each sequence, with where its keys and its queries are: their
-// first rows and column.
+// heads calls f for each head of each sequence, with where its keys and its queries are: their first rows and column.
 func (a *attention[F]) heads(f func(weights matrix[F], keys, queries func(m matrix[F]) matrix[F])) {
 	for s := range a.b {
 		for head := range a.Config.Heads {
@@ -58,13 +60,9 @@ func (a *attention[F]) scores(scores, x, y, turned matrix[F], f func(first, seen
 	a.kernels.exchange(turned, y, (a.queries+7)/8*8, a.dim())
 	width := (a.queries + lanes - 1) / lanes * lanes
 	for first := 0; first < a.t; first += rows {
-		for from := a.sees(first) / lanes * lanes; from < width; from += panel {
-			a.kernels.tile(tile[F]{
-				m: min(rows, a.t-first), n: min(panel, width-from), k: a.dim(),
-				a: x.from(first).data, rowA: x.stride, stepA: 1, b: turned.columns(from).data, rowB: turned.stride,
-				c: scores.from(first).columns(from).data, rowC: scores.stride,
-			})
-		}
+		from := a.sees(first) / lanes * lanes
+		a.times(scores.from(first).columns(from), x.from(first), x.stride, 1, turned.columns(from),
+			min(rows, a.t-first), a.dim(), width-from, false)
 	}
 	for first := 0; first < a.queries; first += lanes {
 		seen, end := a.seen(first), a.seen(min(first+lanes, a.queries)-1)
@@ -77,7 +75,7 @@ func (a *attention[F]) scores(scores, x, y, turned matrix[F], f func(first, seen
 func (a *attention[F]) overKeys(y, weights, x matrix[F]) {
 	for first := 0; first < a.queries; first += rows {
 		n := min(rows, a.queries-first)
-		a.times(y.from(first), weights.columns(first), 1, weights.stride, x, n, a.seen(first+n-1))
+		a.times(y.from(first), weights.columns(first), 1, weights.stride, x, n, a.seen(first+n-1), a.dim(), false)
 	}
 }
 
@@ -86,17 +84,7 @@ func (a *attention[F]) overQueries(y, weights, x matrix[F]) {
 	for first := 0; first < a.t; first += rows {
 		from := a.sees(first)
 		a.times(y.from(first), weights.from(first).columns(from), weights.stride, 1, x.from(from),
-			min(rows, a.t-first), a.queries-from)
-	}
-}
-
-// times writes x·w for x [m, k], as it lies or transposed, and w [k, dim].
-func (a *attention[F]) times(y, x matrix[F], rowX, stepX int, w matrix[F], m, k int) {
-	for column := 0; column < a.dim(); column += panel {
-		a.kernels.tile(tile[F]{
-			m: m, n: min(panel, a.dim()-column), k: k, a: x.data, rowA: rowX, stepA: stepX,
-			b: w.columns(column).data, rowB: w.stride, c: y.columns(column).data, rowC: y.stride,
-		})
+			min(rows, a.t-first), a.queries-from, a.dim(), false)
 	}
 }
 
@@ -117,8 +105,7 @@ func (a *attention[F]) forward(turned matrix[F]) {
 	})
 }
 
-// backward writes slopes of queries, keys and values from those of y. It needs matrices
-// [t, queries] and [dim, t].
+// backward writes slopes of queries, keys and values from those of y. It needs matrices [t, queries] and [dim, t].
 func (a *attention[F]) backward(dy, dq, dk, dv, slopes, turned matrix[F]) {
 	if a.t == 1 {
 		clearRows(dq, a.b, a.Config.Width)
@@ -134,4 +121,81 @@ func (a *attention[F]) backward(dy, dq, dk, dv, slopes, turned matrix[F]) {
 		a.overQueries(keys(dk), slopes, queries(a.q))
 		a.overQueries(keys(dv), weights, queries(dy))
 	})
+}
+
+// Cache holds the keys and values of the first tokens of sequences, as many of each, so that later ones can be taken
+// through the network without them.
+type Cache[F Float] struct {
+	Sequences    int
+	Length, Room int         // tokens of each that are held, and how many there is room for
+	keys, values []matrix[F] // of each layer [Sequences·(Room+rows), Width], since kernels read on, see [tile]
+}
+
+// NewCache returns an empty cache of sequences with room for so many tokens of each.
+func (n *Network[F]) NewCache(sequences, tokens int) *Cache[F] {
+	c := &Cache[F]{Sequences: sequences, Room: tokens}
+	for range n.Config.Layers {
+		for _, all := range []*[]matrix[F]{&c.keys, &c.values} {
+			r, count := &room[F]{}, sequences*(tokens+rows)
+			r.rows(count, n.Config.Width)
+			*all = append(*all, (&room[F]{memory: make([]F, r.size)}).rows(count, n.Config.Width))
+		}
+	}
+	return c
+}
+
+// cached is what comes before the tokens of a pass, whose first sequence has a place in a cache.
+type cached[F Float] struct {
+	of            *Cache[F]
+	first, length int
+	alternatives  bool
+}
+
+// Extend takes k more tokens of each of B sequences [B, k, Features] through the network and returns their outputs [B,
+// k, Outputs]. The new ones follow one another, and are in the cache afterwards; or they are alternatives, each of them
+// as if it were the only new one, and the cache is left as it was. It returns an error for an unordered network, whose
+// outputs for earlier tokens depend on later ones, for a cache that has no room, and for another number of tokens.
+func (n *Network[F]) Extend(of *Cache[F], k int, tokens []F, alternatives bool) ([]F, error) {
+	p, err := n.parted(Pass{of.Sequences, k, k}, len(tokens))
+	if err != nil {
+		return nil, err
+	}
+	if n.Config.Unordered || n.Config.Group > 0 {
+		return nil, fmt.Errorf("engine: an unordered network has no use for a cache")
+	}
+	needed := of.Length + k
+	if alternatives {
+		needed = of.Length + 1
+	}
+	if needed > of.Room {
+		return nil, fmt.Errorf("engine: a cache holds %d of %d tokens, want room for %d", of.Length, of.Room, needed)
+	}
+	size := max(1, min((p.B+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0), BlockTokens/k))
+	outputs, err := n.blocks(p, size, tokens, cached[F]{of: of, length: of.Length, alternatives: alternatives})
+	if !alternatives {
+		of.Length += k
+	}
+	return outputs, err
+}
+
+// attend is the attention of a layer to what is in caches and to the new tokens.
+func (s *pass[F]) attend(layer int, a *attention[F]) {
+	if s.before.of == nil {
+		a.forward(s.turned)
+		return
+	}
+	together := s.T // new tokens that follow one another
+	if s.before.alternatives {
+		together = 1
+	}
+	for first := 0; first < s.B*s.T; first += together {
+		at := (s.before.first + first/s.T) * (s.before.of.Room + rows)
+		keys, values := s.before.of.keys[layer].from(at), s.before.of.values[layer].from(at)
+		one := *a
+		one.b, one.t, one.queries = 1, s.before.length+together, together
+		copyRows(keys.from(s.before.length), a.k.from(first), together, s.Config.Width)
+		copyRows(values.from(s.before.length), a.v.from(first), together, s.Config.Width)
+		one.q, one.k, one.v, one.y = a.q.from(first), keys, values, a.y.from(first)
+		one.forward(s.turned)
+	}
 }

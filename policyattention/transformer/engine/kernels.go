@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"icrl/internal/numeric"
-	"icrl/policyattention/transformer"
 )
 
 // lanes is how many entries vectors have: rows of matrices have room for a multiple of it.
@@ -32,8 +31,7 @@ type kernels[F Float] struct {
 	// softmax(score/root). All lanes see the first seen keys, at least one; of the next some ones
 	// lane i sees the first i, and the weights of the others are 0.
 	softmax func(scores matrix[F], seen, some int, root F)
-	// softmaxBack replaces slopes of weights of 16 queries by those of their scores:
-	// weight·(slope − ⟨weights, slopes⟩)/root.
+	// softmaxBack replaces slopes of 16 queries' weights by scores': weight·(slope − ⟨weights, slopes⟩)/root.
 	softmaxBack func(slopes, weights matrix[F], keys int, root F)
 	// normalize writes rows x [n, width] with mean 0 and variance 1, the factors of that, and
 	// y = gain·normal + bias: normal = (x − mean x)·inverse, inverse = 1/√(var x + ε).
@@ -48,19 +46,22 @@ type kernels[F Float] struct {
 	adamw    func(params, gradient, m, v, average []F, r *[10]F)
 }
 
-// portable are kernels in plain Go. They add in the order of the indices and round every
-// product, so that results have the same bits on every platform.
-func portable[F Float]() *kernels[F] {
-	return &kernels[F]{
+// kernelsOf returns those of path for float32, and for float64 those in plain Go. These add in the order of the indices
+// and round every product, so that results have the same bits on every platform.
+func kernelsOf[F Float]() *kernels[F] {
+	all := &kernels[F]{
 		tile: portableTile[F], softmax: portableSoftmax[F], softmaxBack: portableSoftmaxBack[F],
 		normalize: portableNormalize[F], normalizeBack: portableNormalizeBack[F],
 		reluBack: portableReluBack[F], exchange: portableExchange[F], adamw: portableAdamW[F],
 	}
+	if k, ok := any(all).(*kernels[float32]); ok {
+		vectors(k, path)
+	}
+	return all
 }
 
-// portableTile adds four terms at a time to each sum, in their order: the bits are those of one
-// after another, and sums are loaded and stored a quarter as often. Terms of a factor 0, which
-// one-hots and ReLUs have many of, are left out.
+// portableTile adds four terms at a time to each sum, in their order: the bits are those of one after another, and sums
+// are loaded and stored a quarter as often. Terms of a factor 0, which one-hots and ReLUs have many of, are left out.
 func portableTile[F Float](t tile[F]) {
 	var sums [panel]F
 	for i := range t.m {
@@ -155,7 +156,7 @@ func portableNormalize[F Float](x, normal, y matrix[F], inverse, gain, bias []F,
 			into[j] = v - mean
 			variance += F(into[j] * into[j])
 		}
-		inverse[i] = 1 / F(math.Sqrt(float64(variance/F(width)+transformer.Epsilon)))
+		inverse[i] = 1 / F(math.Sqrt(float64(variance/F(width)+numeric.LayerNormEpsilon)))
 		for j, v := range into {
 			into[j] = F(v * inverse[i])
 			out[j] = F(into[j]*gain[j]) + bias[j]

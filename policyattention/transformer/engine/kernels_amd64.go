@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/cpu"
 
-	"icrl/policyattention/transformer"
+	"icrl/internal/numeric"
 )
 
 // paths are the sets of kernels for float32 that this processor can run, the fastest first.
@@ -104,8 +104,7 @@ func adamw8(params, gradient, m, v, average unsafe.Pointer, n int, rates *[10]fl
 
 func start(x []float32) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }
 
-// terms are about how many of a sum are added at once, so that the part of B fits into the
-// first cache.
+// terms are about how many of a sum are added at once, so that the part of B fits into the first cache.
 const terms = 80
 
 var zeros [panel]float32
@@ -189,7 +188,7 @@ func normalize(x, normal, y matrix[float32], inverse, gain, bias []float32, n, w
 		return
 	}
 	normalize8(start(x.data), start(normal.data), start(y.data), start(inverse), start(gain), start(bias),
-		n, width, 4*x.stride, 4*normal.stride, 4*y.stride, 1/float32(width), transformer.Epsilon)
+		n, width, 4*x.stride, 4*normal.stride, 4*y.stride, 1/float32(width), numeric.LayerNormEpsilon)
 }
 
 func normalizeBack(dy, normal, dx matrix[float32], inverse, gain, dGain, dBias []float32, n, width int) {

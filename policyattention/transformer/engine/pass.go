@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"icrl/internal/numeric"
 )
@@ -16,8 +17,7 @@ type Pass struct {
 	K    int // outputs of the last K tokens of each
 }
 
-// layer is what a block of the network keeps for the way back. The last one has all but
-// keys and values of the last K tokens only.
+// layer is what a block keeps for the way back: the last one all but keys and values of the last K tokens only.
 type layer[F Float] struct {
 	normal1, y1, normal2, y2 matrix[F]
 	inverse1, inverse2       []F
@@ -103,14 +103,13 @@ func (s *pass[F]) forward(watch func(h matrix[F])) {
 	if watch == nil {
 		watch = func(matrix[F]) {}
 	}
-	c, n, h, other := s.Config, s.B*s.T, s.h, s.x
+	c, p, n, h, other := s.Config, s.params, s.B*s.T, s.h, s.x
 	s.Network.forward(s.at.embed, s.tokens, h, n, false, false)
 	watch(h)
 	for i := range s.layers {
 		l, w := &s.layers[i], &s.at.body[i]
 		a, queried := &l.attention, l.y1
-		s.kernels.normalize(h, l.normal1, l.y1, l.inverse1, s.params[w.norm1.gain:], s.params[w.norm1.bias:], n,
-			c.Width)
+		s.kernels.normalize(h, l.normal1, l.y1, l.inverse1, p[w.norm1.gain:], p[w.norm1.bias:], n, c.Width)
 		s.Network.forward(w.k, l.y1, a.k, n, false, false)
 		s.Network.forward(w.v, l.y1, a.v, n, false, false)
 		if a.queries < s.T {
@@ -125,13 +124,12 @@ func (s *pass[F]) forward(watch func(h matrix[F])) {
 		}
 		s.Network.forward(w.out, a.y, h, n, true, false)
 		watch(h)
-		s.kernels.normalize(h, l.normal2, l.y2, l.inverse2, s.params[w.norm2.gain:], s.params[w.norm2.bias:], n,
-			c.Width)
+		s.kernels.normalize(h, l.normal2, l.y2, l.inverse2, p[w.norm2.gain:], p[w.norm2.bias:], n, c.Width)
 		s.Network.forward(w.up, l.y2, l.up, n, false, true)
 		s.Network.forward(w.down, l.up, h, n, true, false)
 		watch(h)
 	}
-	s.kernels.normalize(h, s.normal, s.y, s.inverse, s.params[s.at.norm.gain:], s.params[s.at.norm.bias:], n, c.Width)
+	s.kernels.normalize(h, s.normal, s.y, s.inverse, p[s.at.norm.gain:], p[s.at.norm.bias:], n, c.Width)
 	s.Network.forward(s.at.head, s.y, s.out, n, false, false)
 }
 
@@ -186,10 +184,16 @@ func (s *pass[F]) backward(gradient []F) {
 	s.Network.backward(s.at.embed, gradient, s.tokens, dh, matrix[F]{}, n, false)
 }
 
-// parted returns the pass in which groups of tokens are sequences of their own: see
-// [transformer.Config.Group].
-func (n *Network[F]) parted(p Pass) (Pass, error) {
-	g := n.Config.Group
+// parted returns a pass over so many entries of tokens [B, T, Features] for outputs [B, K, Outputs], in which groups of
+// tokens are sequences of their own: see [transformer.Config.Group]. It returns an error unless it can be made.
+func (n *Network[F]) parted(p Pass, tokens int) (Pass, error) {
+	g, want := n.Config.Group, p.B*p.T*n.Config.Features
+	if p.B < 1 || p.T < 1 || p.K < 1 || p.K > p.T {
+		return p, fmt.Errorf("engine: outputs of the last %d tokens of %d sequences of %d", p.K, p.B, p.T)
+	}
+	if tokens != want {
+		return p, fmt.Errorf("engine: %d entries of tokens, want %d", tokens, want)
+	}
 	if g == 0 || g == p.T && g == p.K {
 		return p, nil
 	}
@@ -199,36 +203,26 @@ func (n *Network[F]) parted(p Pass) (Pass, error) {
 	return Pass{p.B * p.T / g, g, g}, nil
 }
 
-// check returns an error unless a pass over tokens [B, T, Features] for outputs [B, K, Outputs]
-// can be made.
-func (n *Network[F]) check(p Pass, tokens, outputs int) error {
-	c := n.Config
-	if p.B < 1 || p.T < 1 || p.K < 1 || p.K > p.T {
-		return fmt.Errorf("engine: outputs of the last %d tokens of %d sequences of %d", p.K, p.B, p.T)
-	}
-	if tokens != p.B*p.T*c.Features || outputs != p.B*p.K*c.Outputs {
-		return fmt.Errorf("engine: %d entries of tokens and %d of outputs, want %d and %d", tokens, outputs,
-			p.B*p.T*c.Features, p.B*p.K*c.Outputs)
-	}
-	return nil
-}
-
-// do makes the pass and calls f while it is laid out.
+// do makes the pass in memory that the network keeps, and calls f while it is laid out.
 func (s *pass[F]) do(tokens []F, back bool, watch func(h matrix[F]), f func()) {
-	s.use(func(r *room[F]) { s.layOut(r, back) }, func() {
-		copyRows(s.tokens, matrix[F]{tokens, s.Config.Features}, s.B*s.T, s.Config.Features)
-		s.forward(watch)
-		f()
-	})
+	count := &room[F]{}
+	s.layOut(count, back)
+	size := count.size + (rows+1)*count.widest // kernels read rows after the last, see [tile]
+	memory, _ := s.memory.Get().(*[]F)
+	if memory == nil || len(*memory) < size {
+		all := make([]F, size)
+		memory = &all
+	}
+	s.layOut(&room[F]{memory: *memory}, back)
+	copyRows(s.tokens, matrix[F]{tokens, s.Config.Features}, s.B*s.T, s.Config.Features)
+	s.forward(watch)
+	f()
+	s.memory.Put(memory)
 }
 
-// Forward takes tokens [B, T, Features] through the network, to outputs [B, K, Outputs]. It
-// returns an error for another number of tokens.
+// Forward takes tokens [B, T, Features] to outputs [B, K, Outputs]. It returns an error for another number of tokens.
 func (n *Network[F]) Forward(p Pass, tokens []F) ([]F, error) {
-	if err := n.check(p, len(tokens), p.B*p.K*n.Config.Outputs); err != nil {
-		return nil, err
-	}
-	p, err := n.parted(p)
+	p, err := n.parted(p, len(tokens))
 	if err != nil {
 		return nil, err
 	}
@@ -253,14 +247,11 @@ func (n *Network[F]) blocks(p Pass, size int, tokens []F, before cached[F]) ([]F
 // [B, K, Outputs] and replaces them by the slopes of a scalar for them, whose gradient [Size] is
 // added to gradient. It returns an error for slices of another length.
 func (n *Network[F]) Gradient(p Pass, tokens []F, slopes func(outputs []F), gradient []F) error {
-	c := n.Config
-	if err := n.check(p, len(tokens), p.B*p.K*c.Outputs); err != nil {
-		return err
-	}
-	p, err := n.parted(p)
+	p, err := n.parted(p, len(tokens))
 	if err != nil {
 		return err
 	}
+	c := n.Config
 	if len(gradient) != c.Size() {
 		return fmt.Errorf("engine: a gradient of %d entries, want %d", len(gradient), c.Size())
 	}
@@ -273,4 +264,39 @@ func (n *Network[F]) Gradient(p Pass, tokens []F, slopes func(outputs []F), grad
 		s.backward(gradient)
 	})
 	return nil
+}
+
+// Sequences maps tokens [n][T][Features] of sequences of any lengths to all outputs of each [n][T·Outputs]. It returns
+// an error for no tokens and for one of another size.
+func (n *Network[F]) Sequences(sequences [][][]float64) ([][]float64, error) {
+	var firsts []int // of each block: consecutive sequences of one length, as many as a pass takes
+	for i, tokens := range sequences {
+		last := len(firsts) - 1
+		if i == 0 || len(tokens) != len(sequences[i-1]) || (i-firsts[last]+1)*len(tokens) > BlockTokens {
+			firsts = append(firsts, i)
+		}
+	}
+	outputs := make([][]float64, len(sequences))
+	return outputs, numeric.Parallel(len(firsts), func(block int) error {
+		first, end := firsts[block], len(sequences)
+		if block+1 < len(firsts) {
+			end = firsts[block+1]
+		}
+		t := len(sequences[first])
+		x := make([]F, 0, (end-first)*t*n.Config.Features)
+		for i, token := range slices.Concat(sequences[first:end]...) {
+			if len(token) != n.Config.Features {
+				return fmt.Errorf("engine: token %d has %d features, want %d", i, len(token), n.Config.Features)
+			}
+			for _, v := range token {
+				x = append(x, F(v))
+			}
+		}
+		y, err := n.Forward(Pass{end - first, t, t}, x)
+		width := t * n.Config.Outputs
+		for i, row := range (matrix[F]{y, width}).copied(len(y)/max(1, width), width) {
+			outputs[first+i] = row
+		}
+		return err
+	})
 }

@@ -10,8 +10,7 @@ type Trace struct {
 	Outputs  [][]float64 // [T][Outputs]
 }
 
-// BlockTrace is what happened in one block. A token sees all T tokens or, in a network
-// with the causal mask, itself and those before.
+// BlockTrace is what happened in a block. A token sees all T tokens or, with the causal mask, itself and those before.
 type BlockTrace struct {
 	Query, Key, Value [][]float64   // [T][Width], the heads' side by side
 	Weights           [][][]float64 // [Heads][T][seen], each row sums to one
@@ -33,25 +32,21 @@ func (m matrix[F]) copied(n, width int) [][]float64 {
 	return rows
 }
 
-// Trace passes tokens [T][Features] through the network and keeps everything. It is the
-// pass of Sequences, with the same bits.
-func (n *Network[F]) Trace(tokens [][]float64) (*Trace, error) {
-	x, err := n.flat(tokens)
+// Trace passes tokens [T, Features] through the network and keeps everything, with the bits of Sequences.
+func (n *Network[F]) Trace(tokens []F) (*Trace, error) {
+	c, size := n.Config, len(tokens)/n.Config.Features
+	p, err := n.parted(Pass{1, size, size}, len(tokens))
 	if err != nil {
 		return nil, err
 	}
-	p := Pass{1, len(tokens), len(tokens)}
-	if err := n.check(p, len(x), p.K*n.Config.Outputs); err != nil {
-		return nil, err
+	if p.B > 1 {
+		return nil, fmt.Errorf("engine: a trace of %d tokens in groups of %d, want one group", size, p.T)
 	}
-	if g := n.Config.Group; g > 0 && g != p.T {
-		return nil, fmt.Errorf("engine: a trace of %d tokens in groups of %d, want one group", p.T, g)
-	}
-	c, size, t := n.Config, len(tokens), &Trace{Tokens: tokens}
+	t := &Trace{Tokens: matrix[F]{tokens, c.Features}.copied(size, c.Features)}
 	var residual [][][]float64 // embedded; then after attention and after each block
 	watch := func(h matrix[F]) { residual = append(residual, h.copied(size, c.Width)) }
 	s := &pass[F]{Network: n, Pass: p}
-	s.do(x, true, watch, func() {
+	s.do(tokens, true, watch, func() {
 		t.Embedded, t.Outputs = residual[0], s.out.copied(size, c.Outputs)
 		for i, l := range s.layers {
 			a := &l.attention

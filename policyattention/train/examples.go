@@ -11,12 +11,85 @@ import (
 	"icrl/internal/numeric"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/transformer/engine"
 )
 
-// actorTokens writes the tokens [S·A, features] of a context, one per state-action pair in row-major
-// order:
+// Contexts draws the contexts on which c trains, in the order of its examples: a pure function of the configuration.
+func (c Config) Contexts() ([]control.Context, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	problems, err := mdp.Random.Draw(c.taskRoot(), c.States(), c.Actions, c.MDPs)
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	contexts := make([]control.Context, c.Examples)
+	for i := range contexts {
+		if contexts[i], err = c.context(i, problems); err != nil {
+			return nil, fmt.Errorf("train: context %d: %w", i, err)
+		}
+	}
+	return contexts, nil
+}
+
+// context draws one context on one of the problems. A critic's runs have the mean of its sampled targets in place of
+// the exact backup: at deployment it reads tables with sampling errors, and must not learn to expect none.
+func (c Config) context(example int, problems []mdp.Problem) (x control.Context, err error) {
+	rng := seed.New(c.Seed, "train", "context", example)
+	x.MDP = problems[rng.IntN(len(problems))].MDP
+	if c.Recipe.Relabel {
+		if x.MDP, err = relabel(x.MDP, rng.Perm(c.States()), rng.Perm(c.Actions)); err != nil {
+			return x, err
+		}
+	}
+	x.Pi = mdp.RandomPolicy(rng, c.States(), c.Actions)
+	if x.Q, err = x.MDP.PolicyValue(x.Pi); err != nil {
+		return x, err
+	}
+	x.Eta = c.Recipe.EtaMin + (c.Recipe.EtaMax-c.Recipe.EtaMin)*rng.Float64()
+	rounds := c.Recipe.Rounds
+	if example%2 == 1 {
+		rounds = c.Recipe.Early
+	}
+	for range rng.IntN(rounds + 1) {
+		before := x.Q
+		if x, err = next(x); err != nil {
+			return x, err
+		}
+		if c.Objective == Critic {
+			x.Q = c.sample(rng, x.MDP, x.Pi, before).mean
+		}
+	}
+	return x, nil
+}
+
+// relabel returns the MDP with state s called states[s] and action a called actions[a].
+func relabel(m *mdp.MDP, states, actions []int) (*mdp.MDP, error) {
+	p, r := m.DenseP(), mat.DenseCopyOf(m.R)
+	for s, toState := range states {
+		for a, toAction := range actions {
+			row := p.RawRowView(toState*len(actions) + toAction)
+			for t, probability := range m.Next(s, a) {
+				row[states[t]] = probability
+			}
+			r.Set(toState, toAction, m.R.At(s, a))
+		}
+	}
+	return mdp.New(m.Gamma, p, r)
+}
+
+// next returns the context one exact round later.
+func next(x control.Context) (control.Context, error) {
+	pi, err := pmd.Step(x.Pi, x.Q, x.Eta)
+	if err != nil {
+		return control.Context{}, err
+	}
+	return control.Context{MDP: x.MDP, Pi: pi, Q: x.MDP.EvaluationBackup(pi, x.Q), Eta: x.Eta, Round: x.Round + 1}, nil
+}
+
+// actorTokens writes the tokens [S·A, features] of a context, one per state-action pair in row-major order:
 //
 //	[ one-hot of s (S) | one-hot of a (A), 0 if Equivariant | π | Q | η ]
 func (c Config) actorTokens(tokens []float32, pi, q *mat.Dense, eta float64) {
@@ -34,19 +107,16 @@ func (c Config) actorTokens(tokens []float32, pi, q *mat.Dense, eta float64) {
 	}
 }
 
-// criticTokens writes a critic's tokens [ContextTokens, features] from transitions that were sampled
-// for the returned policy π̂: m transitions of every state-action pair, then a query for every pair,
-// each in row-major order of pairs:
+// criticTokens writes a critic's tokens [ContextTokens, features] from transitions that were sampled for the returned
+// policy π̂: m transitions of every state-action pair, then a query for every pair, each in row-major order of pairs:
 //
 //	[ one-hot of s | one-hot of a | one-hot of s' | r | v' | query ]
 //
-// A transition carries the successor s' ~ P(·|s,a), the reward r = r(s,a) and
-// v' = ⟨π̂(·|s'),Q_k(s',·)⟩, the successor's value under the returned policy; a
-// query carries the flag 1. Other fields are zero. The expectation over a' is
-// known without sampling, since π̂ and Q_k are given; what is sampled is the
-// environment. Queries are not told Q_k(s,a): from exact runs, whose Q_k hardly
-// changes late, a network learns to repeat it, and in the loop its own errors
-// then never leave Q.
+// A transition carries the successor s' ~ P(·|s,a), the reward r = r(s,a) and v' = ⟨π̂(·|s'),Q_k(s',·)⟩, the
+// successor's value under the returned policy; a query carries the flag 1. Other fields are zero. The expectation over
+// a' is known without sampling, since π̂ and Q_k are given; what is sampled is the environment. Queries are not told
+// Q_k(s,a): from exact runs, whose Q_k hardly changes late, a network learns to repeat it, and in the loop its own
+// errors then never leave Q.
 func (c Config) criticTokens(tokens []float32, sampled samples) {
 	features, states := c.Network().Features, c.States()
 	token := func(i, pair int) (successor, scalars []float32) {
@@ -84,8 +154,7 @@ type samples struct {
 	mean       *mat.Dense // mean target r + γv' of each pair [S, A]
 }
 
-// sample draws transitions of m for a critic shown the returned policy pi and
-// Q_k.
+// sample draws transitions of m for a critic shown the returned policy pi and Q_k.
 func (c Config) sample(rng *rand.Rand, m *mdp.MDP, pi, q *mat.Dense) samples {
 	out := samples{values: m.StateValues(pi, q), mean: mat.NewDense(m.States(), m.Actions(), nil)}
 	mean := out.mean.RawMatrix().Data
@@ -107,9 +176,8 @@ func (c Config) sample(rng *rand.Rand, m *mdp.MDP, pi, q *mat.Dense) samples {
 	return out
 }
 
-// SampleMean is a critic without a network. From as many transitions of every pair as a
-// learned critic sees, and the same ones below the same root, it returns the mean sampled target
-// r + γ⟨π̂(·|s'),Q_k(s',·)⟩.
+// SampleMean is a critic without a network. From as many transitions of every pair as a learned critic sees, and the
+// same ones below the same root, it returns the mean sampled target r + γ⟨π̂(·|s'),Q_k(s',·)⟩.
 type SampleMean struct {
 	Samples int // m
 	Root    uint64
