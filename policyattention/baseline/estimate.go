@@ -20,20 +20,18 @@ type Estimator func(pi, q *mat.Dense, window []Transition) *mat.Dense
 // Sampled is the critic that forms Q_{k+1} from a round's transitions alone. A problem has an estimator of its own from
 // its round 0, which draws below root.
 func Sampled(source Source, root uint64, estimator func(Told) Estimator) control.Critic {
-	problems := map[int]func(round int, pi, q *mat.Dense) *mat.Dense{}
+	problems := map[int]func(x control.Context) *mat.Dense{}
 	return control.CriticFunc(func(x control.Context) (*mat.Dense, error) {
 		if x.Round == 0 {
 			draw := source(x.Problem, x.MDP)
 			estimate := estimator(told(mdp.Problem{MDP: x.MDP, Pi0: x.Pi}, root, x.Problem))
-			problems[x.Problem] = func(round int, pi, q *mat.Dense) *mat.Dense {
-				return estimate(pi, q, draw(round, pi))
-			}
+			problems[x.Problem] = func(x control.Context) *mat.Dense { return estimate(x.Pi, x.Q, draw(x.Round, x.Pi)) }
 		}
 		next, ok := problems[x.Problem]
 		if !ok {
 			return nil, fmt.Errorf("baseline: problem %d begins at round %d, want 0", x.Problem, x.Round)
 		}
-		return next(x.Round, x.Pi, x.Q), nil
+		return next(x), nil
 	})
 }
 

@@ -101,7 +101,7 @@ func (l *Lives) Act(told func(life int, p float64)) error {
 	}
 	for i, chain := range l.Chains {
 		p := rows[i].RawRowView(0)
-		t := chain.Step(chain.Choose(p))
+		t := chain.Step(mdp.Sample(chain.rng, p))
 		if l.Histories[i] = append(l.Histories[i], t.Token()); told != nil {
 			told(i, p[t.Action])
 		}
@@ -231,7 +231,7 @@ func (c InContext) Replay(
 				const format = "%s: problem %d: action %d is %d, want 0 to %d"
 				return nil, fmt.Errorf(format, c.Name, i, t+1, a, c.Actions-1)
 			}
-			draws[i] = append(draws[i], chain.Draw())
+			draws[i] = append(draws[i], chain.rng.Float64())
 			l.Histories[i] = append(l.Histories[i], chain.Step(int(a)).Token())
 		}
 	}
@@ -260,8 +260,7 @@ func gives(p []float64, u float64, a int, tolerance float64) bool {
 // born returns an agent for each problem before its first action.
 func (c InContext) born(problems []mdp.Problem, rounds int) (*Lives, error) {
 	if rounds < 1 || len(problems) == 0 {
-		const format = "%s: %d rounds on %d problems, want at least one of each"
-		return nil, fmt.Errorf(format, c.Name, rounds, len(problems))
+		return nil, fmt.Errorf("%s: %d rounds on %d problems, want at least one of each", c.Name, rounds, len(problems))
 	}
 	chains := make([]*Chain, len(problems))
 	for i, p := range problems {

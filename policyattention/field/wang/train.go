@@ -29,21 +29,18 @@ func (n Network) scale() float64 {
 	return 1 / float64(n.N)
 }
 
-// Train returns the parameters after training. They start from Xavier's normal distribution with gain .1; the fitted
-// step size starts at 1.
-func (n Network) Train(ctx context.Context, on compute.Backend) ([]float64, error) {
+// Start implements baseline.Evaluator: Xavier's normal distribution with gain .1, and 1 for the fitted step size.
+func (n Network) Start() []float64 {
 	rows := 2*n.D + 1
 	deviation := .1 / math.Sqrt(float64(rows))
-	params := baseline.Normal(2*rows*rows+1, deviation, seed.New(n.Seed, "wang", "weights"))
-	params[len(params)-1] = 1
-	return n.Recipe.Train(ctx, on, n, params)
+	return append(baseline.Normal(2*rows*rows, deviation, seed.New(n.Seed, "wang", "weights")), 1)
 }
 
 // Prompt implements baseline.Evaluator. The query is the state after the window's last successor, as in the public
 // code.
-func (n Network) Prompt(p *baseline.Process, features *mat.Dense, walk []int) (*mat.Dense, error) {
-	c := Window(p, features, walk[:n.N+1])
-	c.Query = features.RawRowView(walk[n.N+1])
+func (n Network) Prompt(p *baseline.Process, walk []int) (*mat.Dense, error) {
+	c := Window(p, walk[:n.N+1])
+	c.Query = p.Features.RawRowView(walk[n.N+1])
 	return c.Prompt(0)
 }
 
@@ -108,26 +105,19 @@ var quantities = []baseline.Number{
 
 // numbers implements baseline.Trainer.
 func numbers(ctx context.Context, on compute.Backend, t baseline.Training) ([]baseline.Number, error) {
-	n := Network{Recipe: baseline.WangRecipe(), Attention: Attention(t.Variant)}
 	asked := slices.Clone(quantities)
 	for i := range asked {
 		if t.Variant != string(Linear) {
 			asked[i].Published, asked[i].Read = 0, 0
 		}
 	}
-	return n.Numbers(t, asked, func(r baseline.Recipe) ([]float64, error) {
-		n.Recipe = r
-		params, err := n.Train(ctx, on)
-		if err != nil {
-			return nil, err
-		}
-		return n.measure(params, 32)
-	})
+	network := func(r baseline.Recipe) baseline.Evaluator { return Network{r, Attention(t.Variant)} }
+	return baseline.WangRecipe().Numbers(ctx, on, t, asked, network)
 }
 
-// measure returns the quantities: of P and Q, and of the values the means over chains that were not
-// trained on of averages over states, weighted by the stationary distribution.
-func (n Network) measure(params []float64, chains int) ([]float64, error) {
+// Measure implements baseline.Evaluator, with the quantities: of P and Q, and of the values the means over chains of
+// averages over states, weighted by the stationary distribution.
+func (n Network) Measure(params []float64) ([]float64, error) {
 	head := n.Weights(params).Heads[0]
 	rows, _ := head.P.Dims()
 	corner, size := head.P.At(rows-1, rows-1), float64(rows*rows)
@@ -136,11 +126,10 @@ func (n Network) measure(params []float64, chains int) ([]float64, error) {
 	right := math.Copysign(1, corner) * mat.Trace(head.Q.Slice(0, n.D, n.D, 2*n.D))
 	m := append(make([]float64, 0, len(quantities)), math.Abs(corner), (sum(head.P)-math.Abs(corner))/(size-1),
 		left, right, (sum(head.Q)-left-right)/(size-float64(2*n.D)), 0, 0, 0, 0)
-	return m, n.Fresh("wang", chains, func(p *baseline.Process, features *mat.Dense, exact, weights []float64,
-		walk []int) error {
-		l, err := n.likeness(params, Window(p, features, walk), features, exact, weights)
+	return m, n.EachFresh("wang", func(p *baseline.Process, exact, weights []float64, walk []int) error {
+		l, err := n.likeness(params, p, walk, exact, weights)
 		if err == nil {
-			floats.AddScaled(m[5:], 1/float64(chains), l)
+			floats.AddScaled(m[5:], 1/float64(n.Fresh), l)
 		}
 		return err
 	})
@@ -148,9 +137,10 @@ func (n Network) measure(params []float64, chains int) ([]float64, error) {
 
 // likeness returns, on a walk of a chain: the cosine between TD(0)'s weights and those of the linear function nearest
 // to the network's values; and squared differences, of the two values, and of each from the exact values.
-func (n Network) likeness(params []float64, c *Context, features *mat.Dense, exact, weights []float64) (_ []float64,
-	err error) {
+func (n Network) likeness(params []float64, p *baseline.Process, walk []int, exact, weights []float64) (
+	_ []float64, err error) {
 	spec, w := Spec{Algorithm: TD0, D: n.D, N: n.N, Alpha: params[len(params)-1]}, make([]float64, n.D)
+	c := Window(p, walk)
 	for range n.Layers {
 		if w, err = spec.Step(c, w); err != nil {
 			return nil, err
@@ -158,9 +148,9 @@ func (n Network) likeness(params []float64, c *Context, features *mat.Dense, exa
 	}
 	values, td := make([]float64, n.States), make([]float64, n.States)
 	// The nearest linear function minimizes Σ_s weight(s)(v(s) − φ(s)ᵀw)².
-	a, b := mat.DenseCopyOf(features), mat.NewVecDense(n.States, nil)
+	a, b := mat.DenseCopyOf(p.Features), mat.NewVecDense(n.States, nil)
 	for s := range values {
-		c.Query = features.RawRowView(s)
+		c.Query = p.Features.RawRowView(s)
 		depths, err := spec.Values(c, []*Layer{n.Weights(params)}, n.Layers)
 		if err != nil {
 			return nil, err
@@ -174,9 +164,7 @@ func (n Network) likeness(params []float64, c *Context, features *mat.Dense, exa
 		return nil, err
 	}
 	implicit := nearest.RawVector().Data
-	return []float64{
-		floats.Dot(implicit, w) / (floats.Norm(implicit, 2) * floats.Norm(w, 2)),
-		baseline.Expect(weights, values, td), baseline.Expect(weights, values, exact),
-		baseline.Expect(weights, td, exact),
-	}, nil
+	cosine := floats.Dot(implicit, w) / (floats.Norm(implicit, 2) * floats.Norm(w, 2))
+	return []float64{cosine, baseline.Expect(weights, values, td), baseline.Expect(weights, values, exact),
+		baseline.Expect(weights, td, exact)}, nil
 }

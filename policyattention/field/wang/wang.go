@@ -26,9 +26,7 @@ import (
 )
 
 // System trains a network of the paper: with linear attention and one looped layer first.
-var System = baseline.Trainer{
-	Train: numbers, Variants: []string{string(Linear), string(OverKeys), string(OverQueries)},
-}
+var System = baseline.Trainer{Train: numbers, Variants: []string{string(Linear), string(OverKeys), string(OverQueries)}}
 
 // Context is what a prompt shows.
 type Context struct {
@@ -242,8 +240,8 @@ func (s Spec) Step(c *Context, w []float64) ([]float64, error) {
 		return nil, err
 	}
 	if d, n := c.Phi.Dims(); d != s.D || n != s.N || len(w) != d {
-		return nil, fmt.Errorf("wang: features [%d, %d] and %d weights, want [%d, %d] and %d", d, n, len(w), s.D, s.N,
-			s.D)
+		return nil, fmt.Errorf("wang: features [%d, %d] and %d weights, want [%d, %d] and %d",
+			d, n, len(w), s.D, s.N, s.D)
 	}
 	sum, trace, total := make([]float64, s.D), make([]float64, s.D), 0.0
 	for k, r := range c.R {
@@ -268,15 +266,14 @@ func (s Spec) Step(c *Context, w []float64) ([]float64, error) {
 	return floats.AddTo(moved.RawVector().Data, moved.RawVector().Data, w), nil
 }
 
-// Window returns the context of a walk [n+1] of p in features [S, d]: its n transitions, with the state after them as
-// the query.
-func Window(p *baseline.Process, features *mat.Dense, walk []int) *Context {
-	n := len(walk) - 1
-	_, d := features.Dims()
-	c := &Context{Phi: mat.NewDense(d, n, nil), Next: mat.NewDense(d, n, nil), Query: features.RawRowView(walk[n])}
+// Window returns the context of a walk [n+1] of p: its n transitions, with the state after them as the query.
+func Window(p *baseline.Process, walk []int) *Context {
+	n, phi := len(walk)-1, p.Features.RawRowView
+	_, d := p.Features.Dims()
+	c := &Context{Phi: mat.NewDense(d, n, nil), Next: mat.NewDense(d, n, nil), Query: phi(walk[n])}
 	for k, s := range walk[:n] {
-		c.Phi.SetCol(k, features.RawRowView(s))
-		c.Next.SetCol(k, features.RawRowView(walk[k+1]))
+		c.Phi.SetCol(k, phi(s))
+		c.Next.SetCol(k, phi(walk[k+1]))
 		c.R = append(c.R, p.Reward(s))
 	}
 	c.Next.Scale(p.Gamma, c.Next)

@@ -157,7 +157,7 @@ func TestRefusesBadInput(t *testing.T) {
 
 func network(d, length int, a Attention) Network {
 	n := Network{baseline.WangRecipe(), a}
-	n.D, n.N = d, length
+	n.D, n.N, n.Fresh = d, length, 3
 	return n
 }
 
@@ -193,13 +193,13 @@ func TestLikenessOfTD(t *testing.T) {
 		p.Set(8, 8, .7*sign)
 		q.Scale(sign, q)
 		params := slices.Concat(p.RawMatrix().Data, q.RawMatrix().Data, []float64{.7})
-		got := testkit.Must(n.measure(params, 3))(t)
+		got := testkit.Must(n.Measure(params))(t)
 		want := []float64{.7, 0, -4, 4, (8 - 0) / 73., 1, 0, got[8], got[8]}
 		if floats.Distance(got, want, math.Inf(1)) > 1e-12 || got[8] == 0 {
 			t.Errorf("%v, want %v", got, want)
 		}
 		params = baseline.Normal(len(params), .2, seed.New(3))
-		if got := testkit.Must(n.measure(params, 3))(t); got[5] > .9 || got[6] < 1e-3 {
+		if got := testkit.Must(n.Measure(params))(t); got[5] > .9 || got[6] < 1e-3 {
 			t.Errorf("random weights are like TD(0): %v", got)
 		}
 	}
@@ -210,9 +210,9 @@ func TestLikenessOfTD(t *testing.T) {
 func TestTrainingLearns(t *testing.T) {
 	for _, a := range []Attention{Linear, OverQueries} {
 		n := network(2, 10, a)
-		n.Layers, n.States, n.Processes, n.Batch, n.Rate = 2, 5, 120, 16, 1e-2
-		zero := testkit.Must(n.measure(make([]float64, 51), 16))(t)
-		got := testkit.Must(n.measure(testkit.Must(n.Train(context.Background(), testkit.Backend(t)))(t), 16))(t)
+		n.Layers, n.States, n.Processes, n.Fresh, n.Batch, n.Rate = 2, 5, 120, 16, 16, 1e-2
+		zero := testkit.Must(n.Measure(make([]float64, 51)))(t)
+		got := testkit.Must(n.Measure(testkit.Must(n.Train(context.Background(), testkit.Backend(t), n))(t)))(t)
 		if !(got[7] < .95*zero[7] && got[7] < got[8] && got[5] > .5) {
 			t.Errorf("%s: %v after training, %v of zeros", a, got, zero)
 		}

@@ -20,11 +20,9 @@ import (
 // temperature τ, W = τI, of the algorithm that is fitted on the same batches, to compare with.
 type Network struct{ baseline.Recipe }
 
-// Train returns the parameters [d² + 5] after training: they start from N(0, .1²), the algorithm from α = τ = 1.
-func (n Network) Train(ctx context.Context, on compute.Backend) ([]float64, error) {
-	params := baseline.Normal(n.D*n.D+5, .1, seed.New(n.Seed, "xie", "weights"))
-	params[n.D*n.D+3], params[n.D*n.D+4] = 1, 1
-	return n.Recipe.Train(ctx, on, n, params)
+// Start implements baseline.Evaluator: N(0, .1²), and α = τ = 1 for the algorithm; [d² + 5].
+func (n Network) Start() []float64 {
+	return append(baseline.Normal(n.D*n.D+3, .1, seed.New(n.Seed, "xie", "weights")), 1, 1)
 }
 
 // spec is the algorithm with W = τI.
@@ -36,8 +34,8 @@ func (n Network) spec(alpha, tau float64) Spec {
 }
 
 // Prompt implements baseline.Evaluator.
-func (n Network) Prompt(p *baseline.Process, features *mat.Dense, walk []int) (*mat.Dense, error) {
-	return n.spec(0, 0).Prompt(Window(p, features, walk[1:]), make([]float64, n.N+1))
+func (n Network) Prompt(p *baseline.Process, walk []int) (*mat.Dense, error) {
+	return n.spec(0, 0).Prompt(Window(p, walk[1:]), make([]float64, n.N+1))
 }
 
 // Values implements baseline.Evaluator: the network, and the fitted algorithm. A layer changes values only, so the
@@ -97,21 +95,17 @@ var quantities = []baseline.Number{
 // numbers implements baseline.Trainer.
 func numbers(ctx context.Context, on compute.Backend, t baseline.Training) ([]baseline.Number, error) {
 	r := baseline.WangRecipe()
+	r.Fresh = 64
 	if t.Variant == oneHot {
 		r.OneHot, r.D = true, r.States
 	}
-	return r.Numbers(t, quantities, func(r baseline.Recipe) ([]float64, error) {
-		params, err := Network{r}.Train(ctx, on)
-		if err != nil {
-			return nil, err
-		}
-		return Network{r}.measure(params, 64)
-	})
+	network := func(r baseline.Recipe) baseline.Evaluator { return Network{r} }
+	return r.Numbers(ctx, on, t, quantities, network)
 }
 
-// measure returns the quantities, the last three as means over chains that were not trained on and over the states of
-// a walk on each.
-func (n Network) measure(params []float64, chains int) ([]float64, error) {
+// Measure implements baseline.Evaluator, with the quantities, the last three as means over chains and over the states
+// of a walk on each.
+func (n Network) Measure(params []float64) ([]float64, error) {
 	v := params[n.D*n.D:]
 	tau, cosine := n.identity(mat.NewDense(n.D, n.D, params[:n.D*n.D]))
 	m := []float64{v[0], v[1] / v[0], -v[2] / v[0], tau, cosine, v[3], v[4], 0, 0, 0}
@@ -120,9 +114,8 @@ func (n Network) measure(params []float64, chains int) ([]float64, error) {
 		return nil, err
 	}
 	spec := n.spec(v[3], v[4])
-	return m, n.Fresh("xie", chains, func(p *baseline.Process, features *mat.Dense, exact, _ []float64,
-		walk []int) error {
-		c, algorithm := Window(p, features, walk), make([]float64, n.N+1)
+	return m, n.EachFresh("xie", func(p *baseline.Process, exact, _ []float64, walk []int) error {
+		c, algorithm := Window(p, walk), make([]float64, n.N+1)
 		z, err := spec.Prompt(c, algorithm)
 		for l := 0; l < n.Layers && err == nil; l++ {
 			z = layer.Apply(z)
@@ -131,7 +124,7 @@ func (n Network) measure(params []float64, chains int) ([]float64, error) {
 		if err != nil {
 			return err
 		}
-		share := 1 / float64(chains*len(walk))
+		share := 1 / float64(n.Fresh*len(walk))
 		for j, s := range walk {
 			got := z.At(n.D+1, j)
 			for i, e := range []float64{got - algorithm[j], got - exact[s], algorithm[j] - exact[s]} {

@@ -217,12 +217,12 @@ func (s Spec) Step(c *Context, v []float64) ([]float64, error) {
 	return out, nil
 }
 
-// Window returns the context of a walk [n+1] of p in features [S, d].
-func Window(p *baseline.Process, features *mat.Dense, walk []int) *Context {
-	_, d := features.Dims()
+// Window returns the context of a walk [n+1] of p.
+func Window(p *baseline.Process, walk []int) *Context {
+	_, d := p.Features.Dims()
 	c := &Context{X: mat.NewDense(d, len(walk), nil)}
 	for k, s := range walk {
-		c.X.SetCol(k, features.RawRowView(s))
+		c.X.SetCol(k, p.Features.RawRowView(s))
 		c.R = append(c.R, p.Reward(s))
 	}
 	c.R = c.R[:len(walk)-1]
