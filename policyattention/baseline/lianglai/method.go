@@ -25,8 +25,9 @@ import (
 // imitation of its teacher in the shape that Liang and Lai train in, "native", or in
 // the harness's.
 var Method = method.Method{
-	Name: name, Label: "Liang–Lai", Deploy: deploy, Informed: informed,
-	Studies: map[string]func(method.Setting) (method.Study, error){"tuning": tune, "qualification": qualify},
+	Name: name, Label: "Liang–Lai", Deploy: deploy,
+	Informed: method.Informed{method.ByModel: informed, method.ByGenerative: informed, method.ByWindow: informed},
+	Studies:  map[string]func(method.Setting) (method.Study, error){"tuning": tune, "qualification": qualify},
 }
 
 const name = "liang-lai"
@@ -34,17 +35,6 @@ const name = "liang-lai"
 func deploy(s method.Setting) (method.Deployment, error) {
 	d := &Deployment{}
 	l := &d.LiangLai
-	var err error
-	switch s.Recipe {
-	case "paper", "paper-uniform", "paper-features":
-		l.Steps, err = PaperSteps(s.States)
-	case "tuned":
-		l.Steps = s.Tuned["uniform"]
-	case "tuned-initial":
-		l.Steps = s.Tuned["initial"]
-	default:
-		err = fmt.Errorf("no recipe %q of Liang–Lai", s.Recipe)
-	}
 	l.Start = baseline.Initial
 	if s.Recipe == "tuned" || s.Recipe == "paper-uniform" {
 		l.Start = baseline.Uniform
@@ -52,8 +42,27 @@ func deploy(s method.Setting) (method.Deployment, error) {
 	if s.Recipe == "paper-features" {
 		l.Features = baseline.Dense
 	}
+	var err error
+	switch s.Recipe {
+	case "paper", "paper-uniform", "paper-features":
+		l.Steps, err = PaperSteps(s.States)
+	case "tuned", "tuned-initial":
+		l.Steps = s.Tuned[string(l.Start)]
+	default:
+		err = fmt.Errorf("no recipe %q of Liang–Lai", s.Recipe)
+	}
 	l.Training, l.Root = Harness(s.Identity.Model, s.States).bounded(s.Limits), s.Identity.Model
 	return d, err
+}
+
+// PaperSteps returns the paper's choice for S states. It is stated for S=8 and
+// S=16 only; both actor steps are the largest value of the paper's grid.
+func PaperSteps(states int) (baseline.StepSizes, error) {
+	beta, ok := map[int]float64{8: .2, 16: .8}[states]
+	if !ok {
+		return baseline.StepSizes{}, fmt.Errorf("lianglai: the paper states no step sizes for S=%d", states)
+	}
+	return baseline.StepSizes{Alpha: 2, Beta: beta}, nil
 }
 
 // bounded returns the training within limits.
@@ -83,20 +92,30 @@ func (d *Deployment) Weights() []method.Weights {
 // Controller implements method.Deployment.
 func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
 	l := d.LiangLai
-	block, err := l.Training.block(m, l.Steps)
+	trained, err := l.Training.load(m)
 	if err != nil {
 		return nil, err
 	}
-	return block.on(baseline.Walk(baseline.Window, l.Root), false, l.Start, l.Features, l.Root), nil
+	walk := baseline.Walk(baseline.Window, l.Root)
+	return trained.Block.WithSteps(l.Steps).on(walk, false, l.Start, l.Features, l.Root), nil
 }
 
-// block returns the trained block with step sizes.
-func (t Config) block(m *method.Models, steps baseline.StepSizes) (*Block, error) {
-	trained, err := t.load(m)
+// informed returns the trained block in any condition. Its free numbers are both step sizes and the start.
+func informed(c method.Case) (control.Controller, error) {
+	d, err := c.Deploy(name, "tuned")
 	if err != nil {
 		return nil, err
 	}
-	return trained.Block.WithSteps(steps), nil
+	trained, err := d.(*Deployment).LiangLai.Training.load(c.Models)
+	if err != nil {
+		return nil, err
+	}
+	block := trained.Block.WithSteps(baseline.StepSizes{Alpha: c.Values[0], Beta: c.Values[1]})
+	start := method.StartOf(c.Values[2])
+	if c.Information == method.ByModel {
+		return expected{block, start}, nil
+	}
+	return block.on(c.Source(), c.Information == method.ByGenerative, start, baseline.OneHot, c.Root), nil
 }
 
 // load reads the trained block.

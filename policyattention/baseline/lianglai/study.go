@@ -51,11 +51,9 @@ func qualify(s method.Setting) (method.Study, error) {
 	return i, err
 }
 
-// Weights implements method.Study.
+// Weights and OwnProblems implement method.Study: the held-out MDPs belong to the training.
 func (c ImitationConfig) Weights() []method.Weights { return []method.Weights{method.Last(c.Training)} }
-
-// OwnProblems implements method.Study: the held-out MDPs belong to the training.
-func (c ImitationConfig) OwnProblems() bool { return true }
+func (c ImitationConfig) OwnProblems() bool         { return true }
 
 // Compute implements method.Study: the mean exact value of the block and of its teacher by number of
 // updates, and four numbers.
@@ -120,9 +118,8 @@ func (t Config) updateError(block *Block, windows int) (float64, error) {
 // closeLoop runs block and teacher with the same step sizes on held-out MDPs,
 // from the same policies and random numbers. It returns the mean over MDPs and states of V^π, exact, at every
 // multiple of every updates, 0 included.
-func (t Config) closeLoop(
-	block *Block, steps baseline.StepSizes, mdps, updates, every int,
-) (learned, teacher []float64, err error) {
+func (t Config) closeLoop(block *Block, steps baseline.StepSizes, mdps, updates, every int) (
+	learned, teacher []float64, err error) {
 	root := seed.New(t.Seed, "lianglai", "held-out MDPs").Uint64()
 	problems, err := drawProblems(root, t.States, t.Actions, t.Gamma, mdps)
 	if err != nil {
@@ -132,8 +129,7 @@ func (t Config) closeLoop(
 	walk := baseline.Walk(baseline.Window, root)
 	for i, c := range []control.Controller{
 		block.WithSteps(steps).on(walk, false, baseline.Initial, baseline.OneHot, root),
-		baseline.Teacher(steps, baseline.Initial, baseline.OneHot, root),
-	} {
+		baseline.Teacher(steps, baseline.Initial, baseline.OneHot, root)} {
 		trajectories, err := c.Run(problems, updates/every*every)
 		if err != nil {
 			return nil, nil, err
@@ -197,11 +193,9 @@ func tune(s method.Setting) (method.Study, error) {
 	return t, nil
 }
 
-// Weights implements method.Study: it needs none.
+// Weights and OwnProblems implement method.Study.
 func (t Tuning) Weights() []method.Weights { return nil }
-
-// OwnProblems implements method.Study.
-func (t Tuning) OwnProblems() bool { return false }
+func (t Tuning) OwnProblems() bool         { return false }
 
 // Compute implements method.Study: the losses at every setting of the grid, in the order of its lists, β fastest.
 func (t Tuning) Compute(_ *method.Models, problems []mdp.Problem) (all rows.Tables, err error) {

@@ -68,10 +68,8 @@ func Native(seed uint64) Config {
 
 // Harness is the same recipe in the shape of the common harness, A=3, γ=.9.
 func Harness(seed uint64, states int) Config {
-	return Config{
-		Seed: seed, States: states, Actions: mdp.Actions, Gamma: mdp.Discount,
-		MDPs: 10_000, Batch: 20_000, Steps: 500, Rate: 0.5, Scale: 0.1, Warmup: 20, Damping: 1e-3,
-	}
+	return Config{Seed: seed, States: states, Actions: mdp.Actions, Gamma: mdp.Discount,
+		MDPs: 10_000, Batch: 20_000, Steps: 500, Rate: 0.5, Scale: 0.1, Warmup: 20, Damping: 1e-3}
 }
 
 // most bounds the numbers of MDPs, windows and steps: beyond it no run ends.
@@ -112,14 +110,13 @@ func (t Config) Train(ctx context.Context, progress func(step int, loss float64)
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	prompt := NewActorCriticPrompt(t.States, t.Actions)
 	problems, err := drawProblems(seed.New(t.Seed, "lianglai", "mdps").Uint64(), t.States, t.Actions, t.Gamma, t.MDPs)
 	if err != nil {
 		return nil, err
 	}
 	for rate := t.Rate; ; rate /= 2 {
 		t.Rate = rate
-		result, err := t.attempt(ctx, prompt, problems, progress)
+		result, err := t.attempt(ctx, problems, progress)
 		if !errors.Is(err, errDiverged) || rate < 0.01 {
 			return result, err
 		}
@@ -134,14 +131,11 @@ var errDiverged = errors.New("the loss grows without bound")
 const unbounded = 1e30
 
 // attempt is Train on the given MDPs, at one rate.
-func (t Config) attempt(ctx context.Context, prompt *ActorCriticPrompt, problems []mdp.Problem,
-	progress func(step int, loss float64)) (*Trained, error) {
-	rng := seed.New(t.Seed, "lianglai", "init")
+func (t Config) attempt(ctx context.Context, problems []mdp.Problem, progress func(int, float64)) (*Trained, error) {
+	prompt, rng := NewActorCriticPrompt(t.States, t.Actions), seed.New(t.Seed, "lianglai", "init")
 	draw := func() *mat.Dense { return baseline.NormalMatrix(prompt.width, prompt.width, t.Scale, rng) }
 	block := &Block{prompt, draw(), draw()}
-	fit := newFit(block, t)
-	batch := newBatch(prompt, t.Batch)
-	result := &Trained{Block: block}
+	fit, batch, result := newFit(block, t), newBatch(prompt, t.Batch), &Trained{Block: block}
 	for step := range t.Steps {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("lianglai: training stopped before step %d: %w", step, context.Cause(ctx))
@@ -181,8 +175,7 @@ func drawProblems(root uint64, states, actions int, gamma float64, n int) ([]mdp
 func (b *Block) active() (activeP, activeV *mat.Dense) {
 	context := b.Prompt.theta.from
 	activeP = b.P.Slice(0, context, context, b.Prompt.width).(*mat.Dense)
-	activeV = b.V.Slice(context, b.Prompt.one.from, 0, context).(*mat.Dense)
-	return activeP, activeV
+	return activeP, b.V.Slice(context, b.Prompt.one.from, 0, context).(*mat.Dense)
 }
 
 // batch is a set of windows with their queries and the teacher's increments.
@@ -277,9 +270,8 @@ type fit struct {
 }
 
 func newFit(b *Block, t Config) *fit {
-	f := &fit{rate: t.Rate, damping: t.Damping}
-	f.p, f.v = b.active()
-	return f
+	p, v := b.active()
+	return &fit{rate: t.Rate, damping: t.Damping, p: p, v: v}
 }
 
 // gradient returns the loss on a batch, mean_i ‖V C_i P q_i − target_i‖², and
@@ -290,10 +282,8 @@ func (f *fit) gradient(b *batch) (loss float64) {
 	b.mix(&f.y, &f.u)
 	f.out.Mul(&f.y, f.v.T())
 	f.out.Sub(&f.out, b.target)
-	for i := range n {
-		for _, e := range f.out.RawRowView(i) {
-			loss += e * e
-		}
+	for _, e := range f.out.RawMatrix().Data {
+		loss += e * e
 	}
 	f.out.Scale(1/float64(n), &f.out)
 	f.gradV.Mul(f.out.T(), &f.y)
@@ -382,12 +372,10 @@ func (m *moment) solve(x *mat.Dense, y mat.Matrix, damping float64) error {
 // write stores a trained block with its recipe: "P" and "V" [d, d] and "loss"
 // [Steps], all float64, and the recipe as JSON under "config".
 func (t Config) write(path string, trained *Trained) error {
-	block := func(name string, m *mat.Dense) safetensors.Tensor {
-		rows, cols := m.Dims()
-		return safetensors.Tensor{Name: name, Shape: []int{rows, cols}, Data: m.RawMatrix().Data}
-	}
+	b, d := trained.Block, trained.Block.Prompt.width
 	f := &safetensors.File{Metadata: map[string]string{"config": string(train.JSON(t))}, Tensors: []safetensors.Tensor{
-		block("P", trained.Block.P), block("V", trained.Block.V),
+		{Name: "P", Shape: []int{d, d}, Data: b.P.RawMatrix().Data},
+		{Name: "V", Shape: []int{d, d}, Data: b.V.RawMatrix().Data},
 		{Name: "loss", Shape: []int{len(trained.Loss)}, Data: trained.Loss},
 	}}
 	return safetensors.WriteFile(path, f)
@@ -409,8 +397,7 @@ func (t Config) read(path string, step int) (*Trained, error) {
 	for i, name := range []string{"P", "V", "loss"} {
 		size := []int{d * d, d * d, t.Steps}[i]
 		parts[i], err = safetensors.Get[float64](f, name)
-		norm := floats.Norm(parts[i], math.Inf(1))
-		if err == nil && (len(parts[i]) != size || math.IsInf(norm, 1) || floats.HasNaN(parts[i])) {
+		if err == nil && (len(parts[i]) != size || !(floats.Norm(parts[i], math.Inf(1)) <= math.MaxFloat64)) {
 			err = fmt.Errorf("%d numbers, want %d that are finite", len(parts[i]), size)
 		}
 		if err != nil {
