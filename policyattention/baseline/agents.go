@@ -33,11 +33,10 @@ type Agent func(window []Transition) (policy, behaviour *mat.Dense, err error)
 // equal sources get the same random numbers; with a generative source they get the same transitions.
 type Source func(i int, m *mdp.MDP) func(round int, behaviour *mat.Dense) []Transition
 
-// Generative draws n transitions a round from pairs of its choice, whatever the policy: as many from every
-// state and action, in their order, and where n is no multiple of S·A, one more from
-// some, which are others each round until all have had their turn. Each problem's index and round has a stream of its
-// own below root. Where n is m·S·A, the transitions are those that a learned critic with m samples and the same root
-// draws itself.
+// Generative draws n transitions a round from pairs of its choice, whatever the policy: as many from every state and
+// action, in their order, and where n is no multiple of S·A, one more from some, which are others each round until all
+// have had their turn. Each problem's index and round has a stream of its own below root. Where n is m·S·A, the
+// transitions are those that a learned critic with m samples and the same root draws itself.
 func Generative(n int, root uint64) Source {
 	return func(i int, m *mdp.MDP) func(int, *mat.Dense) []Transition {
 		pairs := m.States() * m.Actions()
@@ -150,10 +149,9 @@ func tabular(t Told, alpha, epsilon float64, onPolicy bool) Agent {
 	}
 }
 
-// CertaintyEquivalence plans to the end in the model of the frequencies of all
-// transitions so far. A pair that has not been seen is believed to stay in its state with
-// the greatest reward seen, which makes the plan go and look. It acts by the plan mixed
-// with the uniform policy in the share ε, and returns the plan.
+// CertaintyEquivalence plans to the end in the model of the frequencies of all transitions so far. A pair that has not
+// been seen is believed to stay in its state with the greatest reward seen, which makes the plan go and look. It acts
+// by the plan mixed with the uniform policy in the share ε, and returns the plan.
 func CertaintyEquivalence(t Told, epsilon float64) Agent {
 	seen := newCounts(t)
 	believe := func(pair int, row []float64) (reward float64) {
@@ -180,10 +178,9 @@ func CertaintyEquivalence(t Told, epsilon float64) Agent {
 	}
 }
 
-// PosteriorSampling has the distribution of the random family as its prior: successors are
-// Dirichlet(1, …, 1), rewards uniform on [−1, 1] until seen. It acts by the plan of a
-// model drawn from the posterior (Osband et al., NeurIPS 2013) and returns the plan of
-// the posterior mean.
+// PosteriorSampling has the distribution of the random family as its prior: successors are Dirichlet(1, …, 1),
+// rewards uniform on [−1, 1] until seen. It acts by the plan of a model drawn from the posterior (Osband et al.,
+// NeurIPS 2013) and returns the plan of the posterior mean.
 func PosteriorSampling(t Told) Agent {
 	seen := newCounts(t)
 	mean := func(pair int, row []float64) (reward float64) {

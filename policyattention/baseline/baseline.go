@@ -35,8 +35,7 @@ type Transition struct {
 	Next          int
 }
 
-// Chain is an agent's walk through an MDP. It is never reset, so a round starts
-// where the one before it ended.
+// Chain is an agent's walk through an MDP. It is never reset, so a round starts where the one before it ended.
 type Chain struct {
 	mdp   *mdp.MDP
 	rng   *rand.Rand
@@ -70,8 +69,7 @@ type StepSizes struct {
 	Beta  float64 `json:"beta"`
 }
 
-// Start says at which policy a learner begins. Its losses are normalized by the
-// problem's π₀ in either case.
+// Start says at which policy a learner begins. Its losses are normalized by the problem's π₀ in either case.
 type Start string
 
 const (
@@ -141,8 +139,7 @@ func (l *ActorCritic) Step(dTheta, dW []float64) error {
 //	Δθ = α/n Σ δ ∇log π(a|s),   Δw = β/n Σ δ φ(s),
 //	δ = r + γ w(s′) − w(s),
 //
-// with one-hot features φ, so ∇log π(a|s) = e_{s,a} − Σ_b π(b|s) e_{s,b}
-// (arXiv 2605.05755).
+// with one-hot features φ, so ∇log π(a|s) = e_{s,a} − Σ_b π(b|s) e_{s,b} (arXiv 2605.05755).
 func (l *ActorCritic) Increment(window []Transition, pi *mat.Dense, gamma float64, steps StepSizes) (dTheta,
 	dW []float64) {
 	s, a := l.Theta.Dims()
@@ -159,8 +156,7 @@ func (l *ActorCritic) Increment(window []Transition, pi *mat.Dense, gamma float6
 	return dTheta, dW
 }
 
-// Increment returns what to add to θ [S·A] and w [S] of a learner after a window under
-// pi = softmax(θ).
+// Increment returns what to add to θ [S·A] and w [S] of a learner after a window under pi = softmax(θ).
 type Increment func(l *ActorCritic, window []Transition, pi *mat.Dense) (dTheta, dW []float64)
 
 // Stepping is the agent with the parameters (θ, w) and the policy softmax(θ), which starts as start says, with w = 0.

@@ -12,9 +12,8 @@ import (
 	"icrl/policyattention/pmd"
 )
 
-// Estimator returns the action values Q_{k+1} [S, A] of the policy pi from Q_k and a
-// round's transitions, which were drawn under pi or from all pairs. It must change
-// neither pi nor q.
+// Estimator returns the action values Q_{k+1} [S, A] of the policy pi from Q_k and a round's transitions, which were
+// drawn under pi or from all pairs. It must change neither pi nor q.
 type Estimator func(pi, q *mat.Dense, window []Transition) *mat.Dense
 
 // Sampled is the critic that forms Q_{k+1} from a round's transitions alone. A problem has an estimator of its own from
@@ -117,8 +116,7 @@ func TD(t Told, beta float64) Estimator {
 	}
 }
 
-// All backs up with the frequencies of all transitions of all rounds so far; pairs
-// without any keep their value.
+// All backs up with the frequencies of all transitions of all rounds so far; pairs without any keep their value.
 func All(t Told) Estimator {
 	seen := newCounts(t)
 	return func(pi, q *mat.Dense, window []Transition) *mat.Dense {

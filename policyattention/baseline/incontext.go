@@ -16,15 +16,12 @@ import (
 // None is the action before the first step of a life.
 const None = -1
 
-// Paced is a controller in rounds of N transitions, where it acts for [Window] of them at a
-// time: the policy after a round is the one after the last of its own rounds that is complete.
+// Paced is a controller in rounds of N transitions, where it acts for [Window] of them at a time: the policy after k
+// rounds is the one after the last of its own rounds that is complete, k·N/Window.
 type Paced struct {
 	control.Controller
 	N int
 }
-
-// Own returns the number of its own rounds that are complete after k rounds.
-func (p Paced) Own(k int) int { return k * p.N / Window }
 
 // Token is what an agent sees at a step: the state, the action and the reward before, and the state now. At the first
 // step of a life they are the state now, None and 0.
@@ -136,11 +133,10 @@ func (l *Lives) Policies(states int) ([]*mat.Dense, error) {
 	})
 }
 
-// InContext deploys agents that learn in their context alone: networks whose weights stay, and
-// which choose each action by all that they have seen in a life. It ignores π₀: an agent starts
-// with an empty history, and each round acts for Window steps on its own samples. The policy
-// returned after a round is the distribution of the next action, asked at every state after the
-// same history.
+// InContext deploys agents that learn in their context alone: networks whose weights stay, and which choose each action
+// by all that they have seen in a life. It ignores π₀: an agent starts with an empty history, and each round acts
+// for Window steps on its own samples. The policy returned after a round is the distribution of the next action, asked
+// at every state after the same history.
 type InContext struct {
 	Name            string // of the method, in errors and in the names of random streams
 	States, Actions int
@@ -154,8 +150,7 @@ func (c InContext) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory
 	return trajectories, err
 }
 
-// Record implements method.Recorder: the choices are the actions of each life, Window·rounds for
-// each problem.
+// Record implements method.Recorder: the choices are the actions of each life, Window·rounds for each problem.
 func (c InContext) Record(problems []mdp.Problem, rounds int) ([]control.Trajectory, [][]int32, error) {
 	l, err := c.born(problems, rounds)
 	if err != nil {
@@ -204,10 +199,9 @@ func (c InContext) run(l *Lives, problems []mdp.Problem, rounds int, live func(r
 	return trajectories, nil
 }
 
-// Replay implements method.Recorder: it repeats the lives in which the recorded actions were
-// taken. It returns an error where the network and the stream of random numbers could not have
-// given an action, with probabilities that differ by at most tolerance: networks on other backends
-// round differently, and one other action would change all that follows.
+// Replay implements method.Recorder: it repeats the lives in which the recorded actions were taken. It returns an error
+// where the network and the stream of random numbers could not have given an action, with probabilities that differ by
+// at most tolerance: networks on other backends round differently, and one other action would change all that follows.
 //
 // The actions and the random numbers alone fix the walk, so the network can be
 // shown a whole round at once and need not be asked action by action.
@@ -249,9 +243,8 @@ func (c InContext) Replay(
 	})
 }
 
-// gives reports whether the number u that a chain has drawn gives the action a
-// with a policy that differs from p [A] by at most tolerance in each cumulative
-// probability.
+// gives reports whether the number u that a chain has drawn gives the action a with a policy that differs from p [A] by
+// at most tolerance in each cumulative probability.
 func gives(p []float64, u float64, a int, tolerance float64) bool {
 	below := floats.Sum(p[:a])
 	return u >= below-tolerance && u < below+p[a]+tolerance

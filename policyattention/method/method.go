@@ -1,10 +1,9 @@
 // Package method says what the experiments need to know of a method: how it is called, how
 // it is trained, and how it becomes a controller.
 //
-// A Method is one value. Package experiment carries out what it describes, with training
-// that survives kills, stored results and verification, and knows no method by name. The
-// methods of the paper are listed in package paper; a program of one's own adds a value to
-// that list, or makes another: TestMethodFromOutside of package cli does.
+// A Method is one value. Package experiment carries out what it describes, with training that survives kills, stored
+// results and verification, and knows no method by name. The methods of the paper are listed in package paper; a
+// program of one's own adds a value to that list, or makes another: TestMethodFromOutside of package cli does.
 package method
 
 import (
@@ -66,9 +65,8 @@ type Setting struct {
 	Eta             float64 // of the closed loop
 	Root            uint64  // of the problems that the controller runs on
 	Mixture         float64 // φ of a mixture with the uniform policy
-	// Steps are the optimizer steps that the preset gives to an actor or a critic; methods
-	// with a budget of their own have Limits. Step is the one after which weights are
-	// deployed, 0 for the last.
+	// Steps are the optimizer steps that the preset gives to an actor or a critic; methods with a budget of their own
+	// have Limits. Step is the one after which weights are deployed, 0 for the last.
 	Steps, Step int
 	// Snapshots are the steps before the last after which the weights of this identity
 	// are looked at, by method and for this recipe.
@@ -100,8 +98,7 @@ func (l Limits) Bound(name string, numbers ...*int) {
 type Deployment interface {
 	// Weights lists the weights that it needs.
 	Weights() []Weights
-	// Controller returns the controller. Whatever it samples comes from streams below
-	// root or below a seed of its own.
+	// Controller returns the controller. Whatever it samples comes from streams below root or below a seed of its own.
 	Controller(m *Models, eta float64, root uint64) (control.Controller, error)
 }
 
@@ -145,8 +142,7 @@ type Recorder interface {
 // Study is an evaluation other than a closed loop. Its JSON is its configuration.
 type Study interface {
 	Weights() []Weights
-	// Compute returns the rows of a cell, but for their key, on problems; nil where the study
-	// draws them itself.
+	// Compute returns the rows of a cell, but for their key, on problems; nil where the study draws them itself.
 	Compute(m *Models, problems []mdp.Problem) (rows.Tables, error)
 	// OwnProblems reports whether it draws its problems itself.
 	OwnProblems() bool

@@ -1,10 +1,8 @@
-// Package lianglai is the baseline of Liang and Lai (arXiv 2605.05755): one
-// linear self-attention layer that carries out a step of actor–critic on the
-// transitions in its prompt.
+// Package lianglai is the baseline of Liang and Lai (arXiv 2605.05755): one linear self-attention layer that carries
+// out a step of actor–critic on the transitions in its prompt.
 //
-// The package holds the analytic parameters, the training of a block from random
-// parameters by imitation of the analytic one, and the controller that deploys a
-// block.
+// The package holds the analytic parameters, the training of a block from random parameters by imitation of the
+// analytic one, and the controller that deploys a block.
 package lianglai
 
 import (
@@ -25,8 +23,7 @@ import (
 //
 //	(1/n) V (Σ_i z_i z_iᵀ) P q,
 //
-// that is, attention with the scores z_iᵀ P q, the values V z_i and no softmax.
-// The query is not a key of itself.
+// that is, attention with the scores z_iᵀ P q, the values V z_i and no softmax. The query is not a key of itself.
 type Block struct {
 	Prompt *ActorCriticPrompt
 	P, V   *mat.Dense
@@ -77,8 +74,7 @@ func NewActorCriticPrompt(states, actions int) *ActorCriticPrompt {
 	return p
 }
 
-// Context returns the context columns [n, 2SA+3S+2] of a window that was drawn
-// under pi [S, A].
+// Context returns the context columns [n, 2SA+3S+2] of a window that was drawn under pi [S, A].
 func (p *ActorCriticPrompt) Context(window []baseline.Transition, pi *mat.Dense) *mat.Dense {
 	context := mat.NewDense(len(window), p.width, nil)
 	for i, t := range window {
@@ -104,12 +100,11 @@ func (p *ActorCriticPrompt) Query(l *baseline.ActorCritic) []float64 {
 	return column
 }
 
-// Analytic returns the block whose increments are those of
-// [baseline.ActorCritic.Increment].
+// Analytic returns the block whose increments are those of [baseline.ActorCritic.Increment].
 func (p *ActorCriticPrompt) Analytic(gamma float64, steps baseline.StepSizes) *Block {
 	b := &Block{p, mat.NewDense(p.width, p.width, nil), mat.NewDense(p.width, p.width, nil)}
-	// The score of a transition is z_iᵀ P q = r + γ w(s′) − w(s) = δ_i, its value α ∇log π in the place of θ and β φ(s)
-	// in that of w.
+	// The score of a transition is z_iᵀ P q = r + γ w(s′) − w(s) = δ_i; its value is α ∇log π in the place of θ
+	// and β φ(s) in that of w.
 	b.P.Set(p.reward.from, p.one.from, 1)
 	for s := range p.States {
 		b.P.Set(p.next.from+s, p.w.from+s, gamma)
@@ -122,9 +117,8 @@ func (p *ActorCriticPrompt) Analytic(gamma float64, steps baseline.StepSizes) *B
 	return b
 }
 
-// WithSteps returns a copy of a block that was made for the step sizes α = β =
-// 1, with its increments Δθ multiplied by α and Δw by β. The update is linear in
-// the step sizes, so one trained block serves all of them.
+// WithSteps returns a copy of a block that was made for the step sizes α = β = 1, with its increments Δθ multiplied
+// by α and Δw by β. The update is linear in the step sizes, so one trained block serves all of them.
 func (b *Block) WithSteps(steps baseline.StepSizes) *Block {
 	scaled := &Block{b.Prompt, mat.DenseCopyOf(b.P), mat.DenseCopyOf(b.V)}
 	for rows, step := range map[field]float64{b.Prompt.theta: steps.Alpha, b.Prompt.w: steps.Beta} {
@@ -175,9 +169,8 @@ func (b *Block) on(source baseline.Source, generative bool, start baseline.Start
 	}}
 }
 
-// expected is the block with the expected update in place of its window: every pair and
-// successor with the weight π(a|s)P(s'|s,a)/S. It knows Q^{π₀} at the beginning, like all
-// that have the model, so w starts at V^{π₀}.
+// expected is the block with the expected update in place of its window: every pair and successor with the weight
+// π(a|s)P(s'|s,a)/S. It knows Q^{π₀} at the beginning, like all that have the model, so w starts at V^{π₀}.
 type expected struct {
 	*Block
 	start baseline.Start

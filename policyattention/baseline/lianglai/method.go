@@ -14,16 +14,14 @@ import (
 	"icrl/policyattention/train"
 )
 
-// Method is Liang–Lai's block among the methods. All recipes of a closed loop share the
-// trained block: its update is linear in the step sizes. "paper" has the paper's step
-// sizes; "tuned" those of the extended grid, with the start that did better there;
-// "paper-uniform" and "tuned-initial" are the same with the other start,
-// "paper-features" with dense features.
+// Method is Liang–Lai's block among the methods. All recipes of a closed loop share the trained block: its update is
+// linear in the step sizes. "paper" has the paper's step sizes; "tuned" those of the extended grid, with the start that
+// did better there; "paper-uniform" and "tuned-initial" are the same with the other start, "paper-features" with dense
+// features.
 //
-// It is tuned by its teacher, on a grid of both step sizes, or with the recipe
-// "features" of the actor's in dense features at the paper's β; and qualified by
-// imitation of its teacher in the shape that Liang and Lai train in, "native", or in
-// the harness's.
+// It is tuned by its teacher, on a grid of both step sizes, or with the recipe "features" of the actor's in dense
+// features at the paper's β; and qualified by imitation of its teacher in the shape that Liang and Lai train in,
+// "native", or in the harness's.
 var Method = method.Method{
 	Name: name, Label: "Liang–Lai", Deploy: deploy,
 	Informed: method.Informed{method.ByModel: informed, method.ByGenerative: informed, method.ByWindow: informed},
@@ -147,9 +145,8 @@ func (t Config) check(path string, step int) error {
 	return err
 }
 
-// run makes the job's run. It takes minutes, and interrupted starts again: the
-// optimizer's second moments are most of its state, and a restart at half the rate would
-// have to be part of it.
+// run makes the job's run. It takes minutes, and interrupted starts again: the optimizer's second moments are most of
+// its state, and a restart at half the rate would have to be part of it.
 func (t Config) run(ctx context.Context, dir string, progress func(train.Progress)) (*train.Result, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("lianglai: %w", err)

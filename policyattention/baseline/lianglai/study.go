@@ -16,8 +16,7 @@ import (
 	"icrl/policyattention/stats"
 )
 
-// ImitationConfig compares a trained block with its teacher, on MDPs that
-// follow from the training's seed.
+// ImitationConfig compares a trained block with its teacher, on MDPs that follow from the training's seed.
 type ImitationConfig struct {
 	Training Config             `json:"training"`
 	Windows  int                `json:"windows"` // of the update error
@@ -93,9 +92,8 @@ func likeness(learned, teacher []float64) (improvement, gap float64) {
 	return (learned[last] - learned[0]) / gain, floats.Distance(learned, teacher, 1) / float64(len(learned)) / gain
 }
 
-// updateError returns the median over held-out windows, drawn as in training
-// from fresh MDPs, of ‖increment − teacher's‖ / ‖teacher's‖ for a block with
-// α = β = 1.
+// updateError returns the median over held-out windows, drawn as in training from fresh MDPs, of ‖increment −
+// teacher's‖ / ‖teacher's‖ for a block with α = β = 1.
 func (t Config) updateError(block *Block, windows int) (float64, error) {
 	rng := seed.New(t.Seed, "lianglai", "held-out windows")
 	problems, err := drawProblems(rng.Uint64(), t.States, t.Actions, t.Gamma, windows)
@@ -115,9 +113,8 @@ func (t Config) updateError(block *Block, windows int) (float64, error) {
 	return stats.Median(relative), nil
 }
 
-// closeLoop runs block and teacher with the same step sizes on held-out MDPs,
-// from the same policies and random numbers. It returns the mean over MDPs and states of V^π, exact, at every
-// multiple of every updates, 0 included.
+// closeLoop runs block and teacher with the same step sizes on held-out MDPs, from the same policies and random
+// numbers. It returns the mean over MDPs and states of V^π, exact, at every multiple of every updates, 0 included.
 func (t Config) closeLoop(block *Block, steps baseline.StepSizes, mdps, updates, every int) (
 	learned, teacher []float64, err error) {
 	root := seed.New(t.Seed, "lianglai", "held-out MDPs").Uint64()

@@ -18,29 +18,22 @@ import (
 	"icrl/policyattention/train"
 )
 
-// Config is the recipe that trains a block to imitate the analytic
-// actor–critic block with α = β = 1; [Block.WithSteps] gives other
-// step sizes to what it learned.
+// Config is the recipe that trains a block to imitate the analytic actor–critic block with α = β = 1;
+// [Block.WithSteps] gives other step sizes to what it learned.
 //
-// A training example is a window of transitions, drawn from one of the MDPs
-// under softmax(θ), with θ and w standard normal. The loss is the mean over a
-// batch of the squared distance between the increments of block and teacher.
-// It is a polynomial in the parameters, whose gradient is written out here. The
-// optimizer is stochastic gradient descent in float64, preconditioned by the
-// Kronecker-factored Gauss–Newton matrix (Martens and Grosse, arXiv
-// 1503.05671). The teacher is in the model class, so the noise of batches
-// vanishes with the loss, no rate schedule is needed, and the loss falls by a
-// constant factor a step down to rounding.
+// A training example is a window of transitions, drawn from one of the MDPs under softmax(θ), with θ and w standard
+// normal. The loss is the mean over a batch of the squared distance between the increments of block and teacher. It is
+// a polynomial in the parameters, whose gradient is written out here. The optimizer is stochastic gradient descent in
+// float64, preconditioned by the Kronecker-factored Gauss–Newton matrix (Martens and Grosse, arXiv 1503.05671). The
+// teacher is in the model class, so the noise of batches vanishes with the loss, no rate schedule is needed, and the
+// loss falls by a constant factor a step down to rounding.
 //
-// The loss has bad valleys: with one-hot features the states hardly interact,
-// each of them can be learned with either sign of V, but all share P's entry
-// for the reward. A state whose sign is the wrong one stays on its branch of a
-// hyperbola, V → 0 and P → ∞. So θ and w start from zero, like those of a fresh
-// learner, and grow to full scale over the first Warmup steps: as long as δ is
-// the reward alone, that one entry gives all states the same sign.
+// The loss has bad valleys: with one-hot features the states hardly interact, each of them can be learned with either
+// sign of V, but all share P's entry for the reward. A state whose sign is the wrong one stays on its branch of a
+// hyperbola, V → 0 and P → ∞. So θ and w start from zero, like those of a fresh learner, and grow to full scale
+// over the first Warmup steps: as long as δ is the reward alone, that one entry gives all states the same sign.
 //
-// A run whose loss grows without bound all the same starts again at half the
-// rate.
+// A run whose loss grows without bound all the same starts again at half the rate.
 //
 // Package train cannot make these runs: it makes AdamW's steps in float32, and these
 // need float64, a preconditioner made from the batch, and the restarts.
@@ -102,10 +95,9 @@ type Trained struct {
 // LossRatio is the last loss over the first.
 func (r *Trained) LossRatio() float64 { return r.Loss[len(r.Loss)-1] / r.Loss[0] }
 
-// Train runs the recipe. The function progress, unless nil, hears of each step,
-// from step 0 again after a restart. It returns an error when the recipe is not valid, when
-// the loss grows without bound at every rate, and with the cause of ctx when
-// that is done. The result is a function of the recipe alone.
+// Train runs the recipe. The function progress, unless nil, hears of each step, from step 0 again after a restart. It
+// returns an error when the recipe is not valid, when the loss grows without bound at every rate, and with the cause of
+// ctx when that is done. The result is a function of the recipe alone.
 func (t Config) Train(ctx context.Context, progress func(step int, loss float64)) (*Trained, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
@@ -123,9 +115,8 @@ func (t Config) Train(ctx context.Context, progress func(step int, loss float64)
 	}
 }
 
-// errDiverged is wrapped by the error of a run whose loss has grown without
-// bound, that is, to more than unbounded; it starts at order one and does not
-// come back from there.
+// errDiverged is wrapped by the error of a run whose loss has grown without bound, that is, to more than unbounded; it
+// starts at order one and does not come back from there.
 var errDiverged = errors.New("the loss grows without bound")
 
 const unbounded = 1e30
@@ -168,10 +159,9 @@ func drawProblems(root uint64, states, actions int, gamma float64, n int) ([]mdp
 	return problems, nil
 }
 
-// active returns, as views, the parts of P and V that the increments depend on:
-// P's rows of context coordinates and columns of query coordinates, V's rows of
-// θ and w and columns of context coordinates. Everything else multiplies a zero
-// of the prompt or is not read, has no gradient, and keeps its initial value.
+// active returns, as views, the parts of P and V that the increments depend on: P's rows of context coordinates and
+// columns of query coordinates, V's rows of θ and w and columns of context coordinates. Everything else multiplies a
+// zero of the prompt or is not read, has no gradient, and keeps its initial value.
 func (b *Block) active() (activeP, activeV *mat.Dense) {
 	context := b.Prompt.theta.from
 	activeP = b.P.Slice(0, context, context, b.Prompt.width).(*mat.Dense)
@@ -227,9 +217,8 @@ func (b *batch) learner(i int) *baseline.ActorCritic {
 	return &baseline.ActorCritic{Theta: theta, W: query[sa : len(query)-1]}
 }
 
-// mix sets every row of out to C_i u_i, where u_i is a row of u and C_i =
-// (1/n) Σ z zᵀ over the context columns z of window i. It makes use of the
-// zeros in z.
+// mix sets every row of out to C_i u_i, where u_i is a row of u and C_i = (1/n) Σ z zᵀ over the context columns z of
+// window i. It makes use of the zeros in z.
 func (b *batch) mix(out, u *mat.Dense) {
 	p := b.prompt
 	if out.IsEmpty() {
@@ -293,9 +282,8 @@ func (f *fit) gradient(b *batch) (loss float64) {
 	return loss / float64(n)
 }
 
-// step takes a step of the optimizer and returns the loss before it. The
-// Gauss–Newton matrix of V given P is I ⊗ E[y yᵀ]; that of P given V is
-// E[C Vᵀ V C ⊗ q qᵀ], which factors since q hardly depends on the window. Random
+// step takes a step of the optimizer and returns the loss before it. The Gauss–Newton matrix of V given P is I ⊗
+// E[y yᵀ]; that of P given V is E[C Vᵀ V C ⊗ q qᵀ], which factors since q hardly depends on the window. Random
 // signs ε estimate E[C Vᵀ V C] as the second moment of C Vᵀ ε.
 func (f *fit) step(b *batch, rng *rand.Rand) (loss float64, err error) {
 	loss = f.gradient(b)
@@ -350,9 +338,8 @@ func (m *moment) add(x *mat.Dense) {
 	m.weight = keep*m.weight + 1 - keep
 }
 
-// solve sets x to (M + ridge·I)⁻¹ y, M being the running mean and ridge the
-// damping times its mean eigenvalue. The ridge also covers the directions in
-// which there is nothing to learn, such as adding a constant to a row of θ.
+// solve sets x to (M + ridge·I)⁻¹ y, M being the running mean and ridge the damping times its mean eigenvalue. The
+// ridge also covers the directions in which there is nothing to learn, such as adding a constant to a row of θ.
 func (m *moment) solve(x *mat.Dense, y mat.Matrix, damping float64) error {
 	d := m.sum.SymmetricDim()
 	var ridged mat.SymDense

@@ -38,11 +38,9 @@ type reader struct {
 
 // reader returns one that has read nothing.
 func (c Config) reader(exec *Exec, params []float32, lives int, cleared bool) *reader {
-	return &reader{
-		Config: c, exec: exec, params: tensors.FromFlatDataAndDimensions(params, len(params)), lives: lives,
-		re: tensors.FromScalarAndDimensions(float32(0), lives, c.State/2), cleared: cleared,
-		im: tensors.FromScalarAndDimensions(float32(0), lives, c.State/2),
-	}
+	none := func() *tensors.Tensor { return tensors.FromScalarAndDimensions(float32(0), lives, c.State/2) }
+	return &reader{Config: c, exec: exec, params: tensors.FromFlatDataAndDimensions(params, len(params)), lives: lives,
+		re: none(), im: none(), cleared: cleared}
 }
 
 // Begin implements baseline.Reader.
@@ -101,8 +99,7 @@ func (r *reader) Read(k int, alternatives bool, token func(life, j int) baseline
 	return p, nil
 }
 
-// rollouts are the lives of the network in training. A rollout is a function of its number and of
-// the weights.
+// rollouts are the lives of the network in training. A rollout is a function of its number and of the weights.
 type rollouts struct {
 	Config
 	exec *Exec
