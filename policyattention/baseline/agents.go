@@ -25,8 +25,7 @@ type Told struct {
 }
 
 // Agent learns from transitions alone. It takes in those of a round, and returns the round's policy and the one that
-// the next round's walk follows, both [S, A]. Its first call, before there are any, says how it begins; all others have
-// some.
+// the next round's walk follows, both [S, A]. Its first call, before there are any, says how it begins.
 type Agent func(window []Transition) (policy, behaviour *mat.Dense, err error)
 
 // Source returns what hands out the transitions of a round of problem i, given the round's policy. Two controllers with
@@ -120,8 +119,7 @@ func told(p mdp.Problem, root uint64, i int) Told {
 		Rand: seed.New(root, "reference", i)}
 }
 
-// QLearning is tabular Q-learning from Q = 0 with a constant step α. It acts ε-greedily
-// and returns the greedy policy.
+// QLearning is Q-learning from Q = 0 with a constant step α. It acts ε-greedily and returns the greedy policy.
 func QLearning(t Told, alpha, epsilon float64) Agent { return tabular(t, alpha, epsilon, false) }
 
 // Sarsa is SARSA from Q = 0 with a constant step α: the action at the successor is drawn

@@ -160,8 +160,7 @@ func (l *ActorCritic) Increment(window []Transition, pi *mat.Dense, gamma float6
 type Increment func(l *ActorCritic, window []Transition, pi *mat.Dense) (dTheta, dW []float64)
 
 // Stepping is the agent with the parameters (θ, w) and the policy softmax(θ), which starts as start says, with w = 0.
-// Each round it adds an increment, which is that of a tabular learner and is carried over to its features. These are
-// drawn from a stream below root.
+// Each round it adds the increment of a tabular learner, carried over to features that are drawn below root.
 func Stepping(t Told, start Start, features Features, root uint64, increment Increment) (Agent, error) {
 	l, err := start.Learner(t.Pi0)
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 // drawn under pi or from all pairs. It must change neither pi nor q.
 type Estimator func(pi, q *mat.Dense, window []Transition) *mat.Dense
 
-// Sampled is the critic that forms Q_{k+1} from a round's transitions alone. A problem has an estimator of its own from
-// its round 0, which draws below root.
+// Sampled is the critic that forms Q_{k+1} from transitions alone. A problem has an estimator from its round 0 on.
 func Sampled(source Source, root uint64, estimator func(Told) Estimator) control.Critic {
 	problems := map[int]func(x control.Context) *mat.Dense{}
 	return control.CriticFunc(func(x control.Context) (*mat.Dense, error) {

@@ -53,8 +53,7 @@ func Arrays(token func(i int) Token, dims ...int) []*tensors.Tensor {
 	}
 }
 
-// Lived are the arrays of tokens as [Arrays] has them, and behind them the action after each; life returns a token and
-// those that follow it.
+// Lived are the [Arrays] of tokens, and behind them the action after each; life returns a token and what follows it.
 func Lived(life func(i int) []Token, dims ...int) []*tensors.Tensor {
 	all := Arrays(func(i int) Token { return life(i)[0] }, dims...)
 	actions := make([]int32, all[0].Size())
@@ -123,8 +122,7 @@ func (l *Lives) Take(k int) ([]*mat.Dense, error) {
 	return rows, err
 }
 
-// Policies returns the distributions of the next action [S, A], were the pending token's state each of the states. It
-// changes nothing.
+// Policies returns the distributions of the next action [S, A], were the pending state each of the states.
 func (l *Lives) Policies(states int) ([]*mat.Dense, error) {
 	return l.Reader.Read(states, true, func(i, s int) Token {
 		x := l.Histories[i][l.Pending]
@@ -134,9 +132,8 @@ func (l *Lives) Policies(states int) ([]*mat.Dense, error) {
 }
 
 // InContext deploys agents that learn in their context alone: networks whose weights stay, and which choose each action
-// by all that they have seen in a life. It ignores π₀: an agent starts with an empty history, and each round acts
-// for Window steps on its own samples. The policy returned after a round is the distribution of the next action, asked
-// at every state after the same history.
+// by all that they have seen in a life. It ignores π₀: an agent starts with an empty history, and acts for Window steps
+// a round. The policy after a round is the distribution of the next action, asked at every state.
 type InContext struct {
 	Name            string // of the method, in errors and in the names of random streams
 	States, Actions int

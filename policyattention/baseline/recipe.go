@@ -21,8 +21,7 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Recipe is how a network of some hundred parameters learns to evaluate: on one Boyan chain after another, by TD
-// errors of windows that slide along a walk.
+// Recipe is how a small network learns to evaluate: on Boyan chains, by TD errors of windows that slide along a walk.
 type Recipe struct {
 	States    int
 	D         int // length of features
@@ -107,8 +106,7 @@ type Evaluator interface {
 	Measure(params []float64) ([]float64, error)
 }
 
-// batch returns the prompts [Batch+1, rows, columns] of a step's windows, which slide along a walk, and the rewards
-// [Batch] of the queries but the last.
+// batch returns the prompts [Batch+1, rows, columns] of a step's windows, and the rewards [Batch] of the first queries.
 func (r Recipe) batch(n Evaluator, step int) (prompts, rewards *tensors.Tensor, err error) {
 	p, err := r.Process(step / r.Batches)
 	if err != nil {
@@ -250,8 +248,7 @@ type Process struct {
 // Reward is the reward on leaving the state s.
 func (p *Process) Reward(s int) float64 { return p.MDP.Reward(s, 0) }
 
-// Solve returns the values v [S], v = r + γPv, and the stationary distribution d [S], dᵀP = dᵀ. It returns an
-// error if there is more than one.
+// Solve returns the values v [S], v = r + γPv, and the only stationary distribution d [S], dᵀP = dᵀ, or an error.
 func (p *Process) Solve() (v, d []float64, err error) {
 	values, err := p.PolicyValue(mdp.UniformPolicy(p.States(), 1))
 	if err != nil {

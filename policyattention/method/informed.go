@@ -26,8 +26,7 @@ type Condition struct {
 // String returns for instance "generative, n = 48".
 func (c Condition) String() string { return rows.Condition(string(c.Information), c.N, false) }
 
-// Informed makes a method's controllers where methods are compared with equal information, for each
-// information in which it can run.
+// Informed makes a method's controllers with equal information, for each information in which it can run.
 type Informed map[Information]func(Case) (control.Controller, error)
 
 // Case is one controller to make in a condition.
@@ -39,8 +38,7 @@ type Case struct {
 	Root   uint64    // of the samples
 	// Untuned says that the values are the published ones.
 	Untuned bool
-	// Deploy returns what a recipe of a method deploys with the run's identity, trained as for the
-	// benchmark. Models are the trained networks.
+	// Deploy returns what a recipe of a method deploys with the run's identity, trained as for the benchmark.
 	Deploy func(name Name, recipe string) (Deployment, error)
 	Models *Models
 }
@@ -53,8 +51,7 @@ func (c Case) Source() baseline.Source {
 	return baseline.Walk(c.N, c.Root)
 }
 
-// StartOf returns the policy that a method starts from, by one of its values: 0 is the
-// problem's π₀, 1 the uniform one.
+// StartOf returns the policy that a method starts from, by one of its values: 0 is π₀, 1 the uniform one.
 func StartOf(value float64) baseline.Start {
 	if value == 0 {
 		return baseline.Initial

@@ -102,8 +102,7 @@ type Deployment interface {
 	Controller(m *Models, eta float64, root uint64) (control.Controller, error)
 }
 
-// Separable is a Deployment whose actor and critic can be asked one by one, in contexts of
-// any origin. A nil part is the exact one.
+// Separable is a Deployment whose actor and critic can be asked one by one. A nil part is the exact one.
 type Separable interface {
 	Deployment
 	Parts() (Actor, Critic)

@@ -11,8 +11,7 @@ import (
 	"icrl/policyattention/transformer/engine"
 )
 
-// Training is everything that a training run depends on, but for the backend's
-// arithmetic. Its JSON is its configuration.
+// Training is all that a training run depends on, but for the backend's arithmetic. Its JSON is its configuration.
 type Training interface {
 	Key() string      // the member of a manifest that it is
 	Name() string     // unique within a preset
@@ -53,8 +52,7 @@ func (w Weights) Check(path string) error {
 	return job.Check(path, w.Step)
 }
 
-// Networks reports whether any of the weights are a network's, so that what is computed
-// with them depends on a backend's arithmetic.
+// Networks reports whether any of the weights are a network's, so that results depend on a backend's arithmetic.
 func Networks(all []Weights) bool {
 	return slices.ContainsFunc(all, func(w Weights) bool {
 		job, err := w.Training.Job()

@@ -1,11 +1,9 @@
 // Package distill is the baseline Algorithm Distillation (Laskin et al. 2023, arXiv 2210.14215): a causal Transformer
-// that is trained to predict the actions in learning histories of a source algorithm, and then learns in its context
-// without any change of weights.
+// is trained to predict the actions in learning histories of a source algorithm, and then learns in its context alone.
 //
 // The source is tabular actor–critic, started from the uniform policy, with one update every [baseline.Window]
-// transitions. A token is what an agent has just seen: the action and reward before (zeros in the first token of a
-// history) and the state now, with its position in the context. From the token of step t and those before it the
-// network predicts a_t.
+// transitions. A token is what an agent has just seen: the action and reward before (zeros at first) and the state
+// now, with its position in the context. From the token of step t and those before it the network predicts a_t.
 package distill
 
 import (
@@ -114,8 +112,7 @@ func (c Config) Network() transformer.Config {
 		Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden, Outputs: c.Actions}
 }
 
-// histories runs the source algorithm for Length steps, so that each history has a token more. History i is a function
-// of the seed and i alone.
+// histories runs the source algorithm for Length steps: a token more. History i is a function of the seed and i alone.
 func (c Config) histories() ([][]baseline.Token, error) {
 	root := seed.New(c.Seed, "distill", "mdps").Uint64() // a digest: no evaluation root
 	problems, err := mdp.Random.Draw(root, c.States, c.Actions, c.Histories)
@@ -161,8 +158,8 @@ func (c Config) Job() (train.Job, error) {
 
 // start draws the initial parameters. The embeddings of positions start as sinusoids of the size of the other
 // embeddings instead. Their frequencies are spread evenly, so that the codes of different positions are nearly
-// orthogonal and the step from one to the next is the same rotation everywhere: to find the state in which a reward was
-// earned, a head has to look one token back.
+// orthogonal and the step from one to the next is the same rotation everywhere: to find where a reward was earned, a
+// head has to look one token back.
 func (c Config) start() []float32 {
 	params := c.Network().Init(seed.New(c.Seed, "distill", "init"))
 	embed := c.Network().Layout()[0] // "embed.weight" [Features, Width]
@@ -188,8 +185,7 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 }
 
 // batch says where in the data the windows [Batch] of a step begin. A window's place in its history is uniform, but the
-// first one stands for all that would begin up to Context tokens earlier: a controller's first rounds look like the
-// beginning of a history.
+// first stands for all that would begin up to Context tokens earlier: a controller's first rounds look like it.
 func (c Config) batch(step int) []int32 {
 	rng := seed.New(c.Seed, "distill", "batch", step)
 	start := make([]int32, c.Batch)
@@ -213,8 +209,7 @@ func (c Config) loss(network train.Outputs, data, in []*Node) *Node {
 	return Neg(DivScalar(ReduceAllSum(Mul(taken, LogSoftmax(logits, -1))), float64(batch*c.Context)))
 }
 
-// tokens returns the network's input [B, T, Features] from previous actions,
-// rewards, states and positions, each [B, T].
+// tokens builds the input [B, T, Features] from previous actions, rewards, states and positions, each [B, T].
 func (c Config) tokens(previous, reward, state, position *Node) *Node {
 	dtype := reward.DType()
 	return Concatenate([]*Node{OneHot(previous, c.Actions, dtype), InsertAxes(reward, -1),

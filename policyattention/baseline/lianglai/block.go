@@ -103,8 +103,7 @@ func (p *ActorCriticPrompt) Query(l *baseline.ActorCritic) []float64 {
 // Analytic returns the block whose increments are those of [baseline.ActorCritic.Increment].
 func (p *ActorCriticPrompt) Analytic(gamma float64, steps baseline.StepSizes) *Block {
 	b := &Block{p, mat.NewDense(p.width, p.width, nil), mat.NewDense(p.width, p.width, nil)}
-	// The score of a transition is z_iᵀ P q = r + γ w(s′) − w(s) = δ_i; its value is α ∇log π in the place of θ
-	// and β φ(s) in that of w.
+	// A score is z_iᵀ P q = r + γ w(s′) − w(s) = δ_i; a value is α ∇log π for θ, and β φ(s) for w.
 	b.P.Set(p.reward.from, p.one.from, 1)
 	for s := range p.States {
 		b.P.Set(p.next.from+s, p.w.from+s, gamma)

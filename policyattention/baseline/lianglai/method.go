@@ -15,13 +15,12 @@ import (
 )
 
 // Method is Liang–Lai's block among the methods. All recipes of a closed loop share the trained block: its update is
-// linear in the step sizes. "paper" has the paper's step sizes; "tuned" those of the extended grid, with the start that
-// did better there; "paper-uniform" and "tuned-initial" are the same with the other start, "paper-features" with dense
-// features.
+// linear in the step sizes. "paper" has the paper's; "tuned" those of the extended grid, with the start that did better
+// there; "paper-uniform" and "tuned-initial" have the other start, "paper-features" dense features.
 //
 // It is tuned by its teacher, on a grid of both step sizes, or with the recipe "features" of the actor's in dense
-// features at the paper's β; and qualified by imitation of its teacher in the shape that Liang and Lai train in,
-// "native", or in the harness's.
+// features at the paper's β; and qualified by imitation of its teacher in Liang and Lai's shape, "native", or in the
+// harness's.
 var Method = method.Method{
 	Name: name, Label: "Liang–Lai", Deploy: deploy,
 	Informed: method.Informed{method.ByModel: informed, method.ByGenerative: informed, method.ByWindow: informed},

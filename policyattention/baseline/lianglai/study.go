@@ -54,8 +54,7 @@ func qualify(s method.Setting) (method.Study, error) {
 func (c ImitationConfig) Weights() []method.Weights { return []method.Weights{method.Last(c.Training)} }
 func (c ImitationConfig) OwnProblems() bool         { return true }
 
-// Compute implements method.Study: the mean exact value of the block and of its teacher by number of
-// updates, and four numbers.
+// Compute implements method.Study: the mean value of block and teacher by number of updates, and four numbers.
 func (c ImitationConfig) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err error) {
 	trained, err := c.Training.load(m)
 	if err != nil {
@@ -84,8 +83,7 @@ func (c ImitationConfig) Compute(m *method.Models, _ []mdp.Problem) (all rows.Ta
 	return all, nil
 }
 
-// likeness returns the last point's gain over the start and the mean distance of the curves, both relative to the
-// teacher's gain.
+// likeness returns the last point's gain and the mean distance of the curves, both relative to the teacher's gain.
 func likeness(learned, teacher []float64) (improvement, gap float64) {
 	last := len(teacher) - 1
 	gain := teacher[last] - teacher[0]

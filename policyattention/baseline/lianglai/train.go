@@ -217,8 +217,7 @@ func (b *batch) learner(i int) *baseline.ActorCritic {
 	return &baseline.ActorCritic{Theta: theta, W: query[sa : len(query)-1]}
 }
 
-// mix sets every row of out to C_i u_i, where u_i is a row of u and C_i = (1/n) Σ z zᵀ over the context columns z of
-// window i. It makes use of the zeros in z.
+// mix sets row i of out to C_i u_i, u_i that of u and C_i = (1/n) Σ z zᵀ over the sparse columns z of window i.
 func (b *batch) mix(out, u *mat.Dense) {
 	p := b.prompt
 	if out.IsEmpty() {
@@ -263,8 +262,7 @@ func newFit(b *Block, t Config) *fit {
 	return &fit{rate: t.Rate, damping: t.Damping, p: p, v: v}
 }
 
-// gradient returns the loss on a batch, mean_i ‖V C_i P q_i − target_i‖², and
-// leaves half its gradient in gradP and gradV.
+// gradient returns the loss, mean_i ‖V C_i P q_i − target_i‖², and leaves half its gradient in gradP and gradV.
 func (f *fit) gradient(b *batch) (loss float64) {
 	n, _ := b.query.Dims()
 	f.u.Mul(b.query, f.p.T())

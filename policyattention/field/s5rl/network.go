@@ -17,8 +17,7 @@ import (
 	"icrl/policyattention/transformer"
 )
 
-// dense is a layer x ↦ xW + b, at first with W a multiple of orthonormal rows or columns (Saxe et al., arXiv
-// 1312.6120) and b = 0.
+// dense is a layer x ↦ xW + b, at first with W = gain · orthonormal rows or columns (arXiv 1312.6120) and b = 0.
 type dense struct {
 	name    string
 	in, out int
@@ -105,8 +104,7 @@ func (c Config) apply(params *Node, tokens []*Node, states number) (logits, valu
 	return logits, Squeeze(own(through(x, critic), 1), -1), after
 }
 
-// Loss implements train.Trainable: PPO's on rows [B, T] that begin with new lives. The arrays of a batch are those of
-// rollouts.batch.
+// Loss implements train.Trainable: PPO's on rows [B, T] that begin with new lives, as rollouts.batch has them.
 func (c Config) Loss(params *Node, _, batch []*Node) *Node {
 	turned := make([]*Node, len(batch)) // [T, B]
 	for i, x := range batch {
@@ -246,9 +244,8 @@ func parts(params *Node) func(shape ...int) *Node {
 }
 
 // scan returns x_t = keep_t Λ̄ x_{t−1} + b_t, x_{−1} = 0, for Λ̄ [1, 1, P], keep [T, B, 1] and b [T, B, P], in
-// ⌈log₂T⌉ rounds: what stands at t stands for steps t−s+1 … t, and is joined with that of t−s to stand
-// for twice as many: (a, b)∘(a′, b′) = (a a′, a b′ + b). Each a is the power Λ̄ˢ, which is the same for
-// all t, times the product of the steps' keep.
+// ⌈log₂T⌉ rounds: what stands at t stands for steps t−s+1 … t, and is joined with that of t−s to stand for
+// twice as many: (a, b)∘(a′, b′) = (a a′, a b′ + b). Each a is Λ̄ˢ, the same for all t, times the steps' keep.
 func scan(decay number, keep *Node, b number) number {
 	length := b.re.Shape().Dimensions[0]
 	for s := 1; s < length; s *= 2 {
@@ -265,11 +262,10 @@ func scan(decay number, keep *Node, b number) number {
 }
 
 // s5 builds a layer on inputs u [T, B, H] with reset [T, B], 1 where an episode begins at step t and else 0, from
-// states x [B, P]; take yields its parameters by their shapes. It returns the outputs [T, B, H] and the states after
-// the last step.
+// states x [B, P]; take yields its parameters by their shapes. It returns the outputs [T, B, H] and the last states.
 //
-// A reset multiplies Λ̄ by zero, which is all that the operator of Lu et al. (their section 3.2) comes to: whatever
-// lies before it drops out of the product.
+// A reset multiplies Λ̄ by zero, to which the operator of Lu et al. (their section 3.2) comes: what lies before it
+// drops out of the product.
 func (c Config) s5(take func(shape ...int) *Node, u, reset *Node, x number) (out *Node, last number) {
 	var p []*Node
 	for _, shape := range c.shapes() {

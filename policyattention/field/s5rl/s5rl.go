@@ -60,8 +60,7 @@ const name = "s5rl"
 // up what a life shows, while of 32 pairs all but a few turn around within some steps.
 const block = 4
 
-// CPU is the recipe for a core of a CPU; docs/field.md lists what it changes of the source's (run_popgym.py), and says
-// how it was chosen.
+// CPU is the recipe for a core of a CPU; docs/field.md says what it changes of the source's (run_popgym.py), and why.
 func CPU(seed uint64, states int) Config {
 	const steps = 2_560
 	return Config{Method: name, Seed: seed, States: states, Actions: mdp.Actions,

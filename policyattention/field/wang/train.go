@@ -36,8 +36,7 @@ func (n Network) Start() []float64 {
 	return append(baseline.Normal(2*rows*rows, deviation, seed.New(n.Seed, "wang", "weights")), 1)
 }
 
-// Prompt implements baseline.Evaluator. The query is the state after the window's last successor, as in the public
-// code.
+// Prompt implements baseline.Evaluator. The query follows the window's last successor, as in the public code.
 func (n Network) Prompt(p *baseline.Process, walk []int) (*mat.Dense, error) {
 	c := Window(p, walk[:n.N+1])
 	c.Query = p.Features.RawRowView(walk[n.N+1])

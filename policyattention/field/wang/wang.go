@@ -72,8 +72,7 @@ type Spec struct {
 	Algorithm Algorithm
 	D, N      int     // length of features, transitions of the context
 	Alpha     float64 // step size
-	// Trace is the factor by which eligibility traces decay a transition, in [0, 1]: of TD(λ) alone. The public code
-	// has λ here; TD(λ) of the textbooks has γλ.
+	// Trace is by what eligibility traces decay, in [0, 1]: of TD(λ) alone. The public code has λ, textbooks γλ.
 	Trace float64
 	C     *mat.Dense // preconditioner of the increment [d, d]; nil is the identity
 }
@@ -118,8 +117,7 @@ type Attention string
 const (
 	Linear   Attention = "linear"  // the scores
 	OverKeys Attention = "softmax" // what a query gives to its keys sums to one
-	// OverQueries is the public code's Softmax(dim=1): what a key gives to all queries sums to one. The code divides
-	// it by n, too.
+	// OverQueries is the public code's Softmax(dim=1), over n: what a key gives to all queries sums to one.
 	OverQueries Attention = "softmax-over-queries"
 )
 

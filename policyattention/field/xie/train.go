@@ -38,8 +38,7 @@ func (n Network) Prompt(p *baseline.Process, walk []int) (*mat.Dense, error) {
 	return n.spec(0, 0).Prompt(Window(p, walk[1:]), make([]float64, n.N+1))
 }
 
-// Values implements baseline.Evaluator: the network, and the fitted algorithm. A layer changes values only, so the
-// kernel is the same in all of them.
+// Values implements baseline.Evaluator: the network, and the fitted algorithm. The kernel is the same in all layers.
 func (n Network) Values(params, prompts *Node) []*Node {
 	d := n.D
 	number := func(i int) *Node { return Reshape(SliceAxis(params, 0, AxisElem(d*d+i)), 1, 1) }
@@ -103,8 +102,7 @@ func numbers(ctx context.Context, on compute.Backend, t baseline.Training) ([]ba
 	return r.Numbers(ctx, on, t, quantities, network)
 }
 
-// Measure implements baseline.Evaluator, with the quantities, the last three as means over chains and over the states
-// of a walk on each.
+// Measure implements baseline.Evaluator, with the quantities, the last three as means over chains and states of a walk.
 func (n Network) Measure(params []float64) ([]float64, error) {
 	v := params[n.D*n.D:]
 	tau, cosine := n.identity(mat.NewDense(n.D, n.D, params[:n.D*n.D]))

@@ -1,7 +1,6 @@
 // Package xie is the method of Xie et al., "Beyond Linear Attention: Softmax Transformers Implement In-Context
 // Reinforcement Learning" (arXiv 2605.07333): a Transformer with standard softmax attention whose every layer is one
-// step of weighted softmax TD on the walk in its prompt. It evaluates Markov reward processes; it has no actions and
-// does not improve a policy.
+// step of weighted softmax TD on the walk in its prompt. It evaluates Markov reward processes; it has no actions.
 //
 // The prompt of a walk S_0, …, S_n is one matrix Z with a column for each state; the last one, S_n, is the query. A
 // layer is
@@ -46,8 +45,8 @@ type Context struct {
 type Form string
 
 const (
-	// TwoHeads moves the values of the states and of their successors by a head each. A column is [x(S_k); x(S_{k+1});
-	// R_{k+1}; v(S_k); v(S_{k+1})].
+	// TwoHeads moves the values of states and of successors by a head each. A column is [x(S_k); x(S_{k+1}); R_{k+1};
+	// v(S_k); v(S_{k+1})].
 	TwoHeads Form = "two heads"
 	// OneHead moves the values of the states, and a fixed shift without parameters carries what it adds to a column
 	// over to the successor's value in the column before (their equations 18, 19). A column is [x(S_k); R_{k+1};
@@ -98,8 +97,7 @@ func (s Spec) rows() (reward, current, successor int) {
 }
 
 // Prompt returns Z [rows, n+1] of a walk whose states have the values v [n+1]. The query has no reward and no
-// successor: zeros. It returns an error that names the first input of another shape or with a number that is not
-// finite.
+// successor: zeros. An error names the first input of another shape or with a number that is not finite.
 func (s Spec) Prompt(c *Context, v []float64) (*mat.Dense, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -123,8 +121,7 @@ func (s Spec) Prompt(c *Context, v []float64) (*mat.Dense, error) {
 	return z, baseline.Finite(z)
 }
 
-// Head is one head of attention: it adds V Z softmax(ZᵀAZ + M). Column j of the scores holds z_kᵀ A z_j for the
-// sources k.
+// Head is one head of attention: it adds V Z softmax(ZᵀAZ + M). Column j of the scores holds z_kᵀ A z_j.
 type Head struct {
 	V, A *mat.Dense // [rows, rows]
 }
