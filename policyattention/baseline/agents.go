@@ -41,7 +41,7 @@ func Generative(n int, root uint64) Source {
 		pairs := m.States() * m.Actions()
 		each, more := n/pairs, n%pairs
 		return func(round int, _ *mat.Dense) []Transition {
-			rng := seed.New(root, "critic", i, round)
+			chain := &Chain{mdp: m, rng: seed.New(root, "critic", i, round)}
 			window := make([]Transition, 0, n)
 			for pair := range pairs {
 				k := each
@@ -49,9 +49,8 @@ func Generative(n int, root uint64) Source {
 					k++
 				}
 				for range k {
-					t := Transition{State: pair / m.Actions(), Action: pair % m.Actions()}
-					t.Reward, t.Next = m.Transition(rng, t.State, t.Action)
-					window = append(window, t)
+					chain.State = pair / m.Actions()
+					window = append(window, chain.Step(pair%m.Actions()))
 				}
 			}
 			return window

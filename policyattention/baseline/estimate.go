@@ -122,14 +122,9 @@ func All(t Told) Estimator {
 		seen.add(window)
 		values, next := t.values(pi, q), mat.DenseCopyOf(q)
 		for pair, n := range seen.total {
-			if n == 0 {
-				continue
+			if n > 0 {
+				next.RawMatrix().Data[pair] = seen.reward[pair] + t.Gamma*numeric.Dot(seen.of(pair), values)/n
 			}
-			sum := 0.0
-			for s, k := range seen.of(pair) {
-				sum += k * values[s]
-			}
-			next.RawMatrix().Data[pair] = seen.reward[pair] + t.Gamma*sum/n
 		}
 		return next
 	}
@@ -146,10 +141,8 @@ type counts struct {
 
 func newCounts(t Told) *counts {
 	pairs := t.States * t.Actions
-	return &counts{
-		states: t.States, next: make([]float64, pairs*t.States), total: make([]float64, pairs),
-		reward: make([]float64, pairs), best: math.Inf(-1),
-	}
+	return &counts{states: t.States, next: make([]float64, pairs*t.States), total: make([]float64, pairs),
+		reward: make([]float64, pairs), best: math.Inf(-1)}
 }
 
 // of returns how often a pair has led to each state [S].

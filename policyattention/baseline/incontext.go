@@ -132,8 +132,8 @@ func (l *Lives) Policies(states int) ([]*mat.Dense, error) {
 }
 
 // InContext deploys agents that learn in their context alone: networks whose weights stay, and which choose each action
-// by all that they have seen in a life. It ignores π₀: an agent starts with an empty history, and acts for Window steps
-// a round. The policy after a round is the distribution of the next action, asked at every state.
+// by all that they have seen in a life. It ignores π₀: an agent starts with an empty history. A round is Window steps,
+// and the policy after it the distribution of the next action, asked at every state.
 type InContext struct {
 	Name            string // of the method, in errors and in the names of random streams
 	States, Actions int

@@ -70,19 +70,17 @@ type Models struct {
 }
 
 // Load loads weights by a function of their file's path, which refuses others.
-func Load[M any](m *Models, w Weights, read func(path string) (M, error)) (M, error) {
+func Load[M any](m *Models, w Weights, read func(path string) (M, error)) (model M, err error) {
 	path, err := m.Path(w)
 	if err != nil {
-		var none M
-		return none, err
+		return model, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if kept, ok := m.kept[path].(M); ok {
 		return kept, nil
 	}
-	model, err := read(path)
-	if err == nil {
+	if model, err = read(path); err == nil {
 		if m.kept == nil {
 			m.kept = map[string]any{}
 		}

@@ -245,7 +245,7 @@ func parts(params *Node) func(shape ...int) *Node {
 
 // scan returns x_t = keep_t Λ̄ x_{t−1} + b_t, x_{−1} = 0, for Λ̄ [1, 1, P], keep [T, B, 1] and b [T, B, P], in
 // ⌈log₂T⌉ rounds: what stands at t stands for steps t−s+1 … t, and is joined with that of t−s to stand for
-// twice as many: (a, b)∘(a′, b′) = (a a′, a b′ + b). Each a is Λ̄ˢ, the same for all t, times the steps' keep.
+// twice as many: (a, b)∘(a′, b′) = (a a′, a b′ + b). Each a is Λ̄ˢ, for all t, times the steps' keep.
 func scan(decay number, keep *Node, b number) number {
 	length := b.re.Shape().Dimensions[0]
 	for s := 1; s < length; s *= 2 {

@@ -139,7 +139,7 @@ func (n Network) Measure(params []float64) ([]float64, error) {
 func (n Network) likeness(params []float64, p *baseline.Process, walk []int, exact, weights []float64) (
 	_ []float64, err error) {
 	spec, w := Spec{Algorithm: TD0, D: n.D, N: n.N, Alpha: params[len(params)-1]}, make([]float64, n.D)
-	c := Window(p, walk)
+	c, layer := Window(p, walk), n.Weights(params)
 	for range n.Layers {
 		if w, err = spec.Step(c, w); err != nil {
 			return nil, err
@@ -150,11 +150,10 @@ func (n Network) likeness(params []float64, p *baseline.Process, walk []int, exa
 	a, b := mat.DenseCopyOf(p.Features), mat.NewVecDense(n.States, nil)
 	for s := range values {
 		c.Query = p.Features.RawRowView(s)
-		depths, err := spec.Values(c, []*Layer{n.Weights(params)}, n.Layers)
-		if err != nil {
+		if values[s], err = spec.Value(c, layer, n.Layers); err != nil {
 			return nil, err
 		}
-		values[s], td[s] = depths[n.Layers-1], floats.Dot(w, c.Query)
+		td[s] = floats.Dot(w, c.Query)
 		floats.Scale(math.Sqrt(weights[s]), a.RawRowView(s))
 		b.SetVec(s, math.Sqrt(weights[s])*values[s])
 	}

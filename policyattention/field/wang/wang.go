@@ -215,17 +215,17 @@ func (l *Layer) Apply(z *mat.Dense) *mat.Dense {
 	return out
 }
 
-// Values returns the value of the context's query after each of so many layers, which are those given, over and over
-// again.
-func (s Spec) Values(c *Context, layers []*Layer, depth int) ([]float64, error) {
+// Value returns the value of the context's query after so many times the layer.
+func (s Spec) Value(c *Context, layer *Layer, depth int) (float64, error) {
 	extra, sign := s.form()
 	z, err := c.Prompt(extra)
-	var values []float64
-	for l := 0; l < depth && err == nil; l++ {
-		z = layers[l%len(layers)].Apply(z)
-		values = append(values, sign*z.At(z.RawMatrix().Rows-1, s.N))
+	if err != nil {
+		return 0, err
 	}
-	return values, err
+	for range depth {
+		z = layer.Apply(z)
+	}
+	return sign * z.At(z.RawMatrix().Rows-1, s.N), nil
 }
 
 // Step returns the weights w [d] after one step of the algorithm on the context's transitions, w + C (α/n) Σ_k δ_k

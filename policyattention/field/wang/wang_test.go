@@ -118,8 +118,7 @@ func TestStepByHand(t *testing.T) {
 		if got := testkit.Must(spec.Step(c, []float64{0}))(t)[0]; got != want {
 			t.Errorf("%s: w = %v, want %v", a, got, want)
 		}
-		layers := []*Layer{testkit.Must(spec.Layer())(t)}
-		if got := testkit.Must(spec.Values(c, layers, 1))(t)[0]; got != 2*want {
+		if got := testkit.Must(spec.Value(c, testkit.Must(spec.Layer())(t), 1))(t); got != 2*want {
 			t.Errorf("%s: the layer's value is %v, want %v", a, got, 2*want)
 		}
 	}
@@ -174,8 +173,7 @@ func TestGraphAgreesWithPlainGo(t *testing.T) {
 		}
 		out := testkit.Must(CallOnceN(testkit.Backend(t), func(in []*Node) []*Node { return n.Values(in[0], in[1]) },
 			params, tensors.FromFlatDataAndDimensions(z.RawMatrix().Data, 1, 5, 6)))(t)
-		layers := []*Layer{n.Weights(params)}
-		applied := testkit.Must(spec.Values(c, layers, n.Layers))(t)[n.Layers-1]
+		applied := testkit.Must(spec.Value(c, n.Weights(params), n.Layers))(t)
 		for i, want := range []float64{applied, floats.Dot(w, c.Query)} {
 			got := tensors.MustCopyFlatData[float64](out[i])[0]
 			if !(math.Abs(got-want) <= 1e-12*(1+math.Abs(want))) { // sums of some ten numbers of order one
