@@ -89,17 +89,18 @@ func NewLives(reader Reader, chains []*Chain) *Lives {
 	return l
 }
 
-// Act takes the next action in each life, and tells of its probability if told is not nil.
-func (l *Lives) Act(told func(life int, p float64)) error {
-	rows, err := l.Take(1)
-	if err != nil {
-		return err
-	}
-	for i, chain := range l.Chains {
-		p := rows[i].RawRowView(0)
-		t := chain.Step(mdp.Sample(chain.rng, p))
-		if l.Histories[i] = append(l.Histories[i], t.Token()); told != nil {
-			told(i, p[t.Action])
+// Act takes the next n actions in each life, and tells of the probabilities that they had.
+func (l *Lives) Act(n int, told func(k, life int, p float64)) error {
+	for k := range n {
+		rows, err := l.Take(1)
+		if err != nil {
+			return err
+		}
+		for i, chain := range l.Chains {
+			p := rows[i].RawRowView(0)
+			t := chain.Step(mdp.Sample(chain.rng, p))
+			l.Histories[i] = append(l.Histories[i], t.Token())
+			told(k, i, p[t.Action])
 		}
 	}
 	return nil
@@ -132,8 +133,8 @@ func (l *Lives) Policies(states int) ([]*mat.Dense, error) {
 }
 
 // InContext deploys agents that learn in their context alone: networks whose weights stay, and which choose each action
-// by all that they have seen in a life. It ignores π₀: an agent starts with an empty history. A round is Window steps,
-// and the policy after it the distribution of the next action, asked at every state.
+// by all that they have seen in a life. It ignores π₀: an agent starts with an empty history. A round is Window
+// steps, and the policy after it the distribution of the next action, asked at every state.
 type InContext struct {
 	Name            string // of the method, in errors and in the names of random streams
 	States, Actions int
@@ -153,14 +154,8 @@ func (c InContext) Record(problems []mdp.Problem, rounds int) ([]control.Traject
 	if err != nil {
 		return nil, nil, err
 	}
-	trajectories, err := c.run(l, problems, rounds, func(int) error {
-		for range Window {
-			if err := l.Act(nil); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	live := func(int) error { return l.Act(Window, func(int, int, float64) {}) }
+	trajectories, err := c.run(l, problems, rounds, live)
 	actions := make([][]int32, len(problems))
 	for i, life := range l.Histories {
 		for _, x := range life[1:] {
@@ -200,11 +195,9 @@ func (c InContext) run(l *Lives, problems []mdp.Problem, rounds int, live func(r
 // where the network and the stream of random numbers could not have given an action, with probabilities that differ by
 // at most tolerance: networks on other backends round differently, and one other action would change all that follows.
 //
-// The actions and the random numbers alone fix the walk, so the network can be
-// shown a whole round at once and need not be asked action by action.
-func (c InContext) Replay(
-	problems []mdp.Problem, rounds int, recorded [][]int32, tolerance float64,
-) ([]control.Trajectory, error) {
+// The actions and the random numbers alone fix the walk, so that the network is shown a whole round at once.
+func (c InContext) Replay(problems []mdp.Problem, rounds int, recorded [][]int32, tolerance float64) (
+	[]control.Trajectory, error) {
 	l, err := c.born(problems, rounds)
 	if err != nil {
 		return nil, err
@@ -230,21 +223,16 @@ func (c InContext) Replay(
 		rows, err := l.Take(Window)
 		for i, distributions := range rows {
 			for k := range Window {
-				t := round*Window + k
-				if a := recorded[i][t]; !gives(distributions.RawRowView(k), draws[i][t], int(a), tolerance) {
+				t, p := round*Window+k, distributions.RawRowView(k)
+				a, u := recorded[i][t], draws[i][t]
+				// u gives a with a policy that differs from p by at most tolerance in each cumulative probability.
+				if below := floats.Sum(p[:a]); !(u >= below-tolerance && u < below+p[a]+tolerance) {
 					return fmt.Errorf("problem %d: action %d, %d, is not the one that was drawn", i, t+1, a)
 				}
 			}
 		}
 		return err
 	})
-}
-
-// gives reports whether the number u that a chain has drawn gives the action a with a policy that differs from p [A] by
-// at most tolerance in each cumulative probability.
-func gives(p []float64, u float64, a int, tolerance float64) bool {
-	below := floats.Sum(p[:a])
-	return u >= below-tolerance && u < below+p[a]+tolerance
 }
 
 // born returns an agent for each problem before its first action.

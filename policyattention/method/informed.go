@@ -77,10 +77,8 @@ func (d *InContext[C]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]data{d.Training.Key(): data(*d)})
 }
 
-// Weights implements Deployment.
+// Weights and Controller implement Deployment; the controller is a [baseline.InContext].
 func (d *InContext[C]) Weights() []Weights { return []Weights{Last(d.Training)} }
-
-// Controller implements Deployment: it is a [baseline.InContext].
 func (d *InContext[C]) Controller(m *Models, _ float64, _ uint64) (control.Controller, error) {
 	reader, err := d.Open(m, d)
 	if err != nil {

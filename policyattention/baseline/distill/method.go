@@ -84,16 +84,12 @@ var _ method.Learner = (*deployment)(nil)
 // StepSizes implements method.Learner.
 func (d *deployment) StepSizes() baseline.StepSizes { return d.Training.Source }
 
-// Key implements method.Training.
+// Key, Name and Seconds implement method.Training.
 func (c Config) Key() string { return "distill" }
-
-// Name implements method.Training.
 func (c Config) Name() string {
 	return fmt.Sprintf("%s-source%v-context%d-steps%d-S%d-%d", name, c.Source.Alpha, c.Context, c.Steps, c.States,
 		c.Seed)
 }
-
-// Seconds implements method.Training.
 func (c Config) Seconds() float64 {
 	const perParameter = 4e-11 // and token
 	tokens := float64(c.Steps) * float64(c.Batch) * float64(c.Context)
@@ -110,16 +106,13 @@ func (c Config) Seconds() float64 {
 var Source = method.Method{
 	Name: "actor-critic", Label: "Actor–critic", Untrained: true,
 	Deploy: func(s method.Setting) (method.Deployment, error) {
-		d := &SourceDeployment{}
-		switch s.Recipe {
-		case "source":
-			d.ActorCritic.Steps = Paper(0, s.States).Source
-		case "source-tuned":
-			d.ActorCritic.Steps = s.Tuned["source"]
-		default:
+		steps, ok := map[string]baseline.StepSizes{
+			"source": Paper(0, s.States).Source, "source-tuned": s.Tuned["source"]}[s.Recipe]
+		if !ok {
 			return nil, fmt.Errorf("no recipe %q of actor–critic", s.Recipe)
 		}
-		d.ActorCritic.Start = baseline.Uniform
+		d := &SourceDeployment{}
+		d.ActorCritic.Steps, d.ActorCritic.Start = steps, baseline.Uniform
 		return d, nil
 	},
 }
@@ -132,10 +125,8 @@ type SourceDeployment struct {
 	} `json:"actor_critic"`
 }
 
-// Weights implements method.Deployment: there are none.
+// Weights and Controller implement method.Deployment. Transitions come from streams below root.
 func (d *SourceDeployment) Weights() []method.Weights { return nil }
-
-// Controller implements method.Deployment. Its transitions come from streams below root.
 func (d *SourceDeployment) Controller(_ *method.Models, _ float64, root uint64) (control.Controller, error) {
 	return baseline.Teacher(d.ActorCritic.Steps, d.ActorCritic.Start, baseline.OneHot, root), nil
 }

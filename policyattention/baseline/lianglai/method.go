@@ -81,12 +81,10 @@ type Deployment struct {
 	} `json:"liang_lai"`
 }
 
-// Weights implements method.Deployment.
+// Weights and Controller implement method.Deployment.
 func (d *Deployment) Weights() []method.Weights {
 	return []method.Weights{method.Last(d.LiangLai.Training)}
 }
-
-// Controller implements method.Deployment.
 func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
 	l := d.LiangLai
 	trained, err := l.Training.load(m)
@@ -120,20 +118,14 @@ func (t Config) load(m *method.Models) (*Trained, error) {
 	return method.Load(m, method.Last(t), func(path string) (*Trained, error) { return t.read(path, t.Steps) })
 }
 
-// Key implements method.Training.
-func (t Config) Key() string { return "liang_lai" }
-
-// Name implements method.Training.
+// Key, Name, Seconds and Job implement method.Training.
+func (t Config) Key() string  { return "liang_lai" }
 func (t Config) Name() string { return fmt.Sprintf("%s-S%d-%d", name, t.States, t.Seed) }
-
-// Seconds implements method.Training.
 func (t Config) Seconds() float64 {
 	const perWindow = 1.3e-7 // and coordinate of a column
-	width := float64(2*t.States*t.Actions + 3*t.States + 2)
-	return float64(t.Steps) * float64(t.Batch) * width * perWindow
+	return float64(t.Steps) * float64(t.Batch) * float64(NewActorCriticPrompt(t.States, t.Actions).width) * perWindow
 }
 
-// Job implements method.Training.
 func (t Config) Job() (train.Job, error) {
 	return train.Job{Config: t, Steps: t.Steps, Alone: t.run, Holds: t.check}, t.Validate()
 }
@@ -160,10 +152,8 @@ func (t Config) run(ctx context.Context, dir string, progress func(train.Progres
 	if err != nil {
 		return nil, err
 	}
-	r := &train.Result{
-		Weights: filepath.Join(dir, "weights.safetensors"), StepsPerSecond: rate(),
-		WallSeconds: time.Since(began).Seconds(), CPUSeconds: (backend.ProcessorTime() - cpu).Seconds(),
-	}
+	r := &train.Result{Weights: filepath.Join(dir, "weights.safetensors"), StepsPerSecond: rate(),
+		WallSeconds: time.Since(began).Seconds(), CPUSeconds: (backend.ProcessorTime() - cpu).Seconds()}
 	for _, loss := range trained.Loss {
 		r.Losses = append(r.Losses, float32(loss))
 	}

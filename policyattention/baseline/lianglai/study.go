@@ -165,15 +165,13 @@ type Grid struct {
 // tune is the study of the block "tuning". The paper's actor grids end at the chosen values, 2 for Liang–Lai and 4
 // for the source of Algorithm Distillation; this one goes on until the loss rises again.
 func tune(s method.Setting) (method.Study, error) {
+	alphas, betas := 9, 8
+	s.Limits.Bound("grid", &alphas, &betas)
 	t := Tuning{Root: s.Root, Grid: Grid{
 		Starts: []baseline.Start{baseline.Initial, baseline.Uniform},
-		Alphas: []float64{0.5, 1, 2, 4, 8, 16, 32, 64, 128},
-		Betas:  []float64{0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4},
+		Alphas: []float64{0.5, 1, 2, 4, 8, 16, 32, 64, 128}[:alphas],
+		Betas:  []float64{0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4}[:betas],
 	}}
-	if n, ok := s.Limits["grid"]; ok {
-		t.Grid.Alphas, t.Grid.Betas = t.Grid.Alphas[:min(n, len(t.Grid.Alphas))],
-			t.Grid.Betas[:min(n, len(t.Grid.Betas))]
-	}
 	switch s.Recipe {
 	case "":
 	case "features":

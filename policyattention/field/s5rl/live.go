@@ -133,12 +133,11 @@ func (r *rollouts) collect(on compute.Backend, step int, params []float32) (err 
 	reader := r.reader(r.exec, params, r.Rows, false)
 	lives := baseline.NewLives(reader, chains)
 	r.at, r.histories = step, lives.Histories
-	for t := range r.Life {
-		if err := lives.Act(func(i int, p float64) {
-			r.logp[i*r.Life+t], r.value[i*r.Life+t] = float32(math.Log(p)), reader.values[i]
-		}); err != nil {
-			return err
-		}
+	err = lives.Act(r.Life, func(t, i int, p float64) {
+		r.logp[i*r.Life+t], r.value[i*r.Life+t] = float32(math.Log(p)), reader.values[i]
+	})
+	if err != nil {
+		return err
 	}
 	_, err = lives.Take(1)
 	for i, next := range reader.values {

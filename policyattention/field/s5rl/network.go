@@ -56,11 +56,9 @@ func (c Config) parameters() (layout []transformer.Tensor, params []float32) {
 	return layout, params
 }
 
-// Layout implements train.Trainable.
+// Layout and Init implement train.Trainable.
 func (c Config) Layout() []transformer.Tensor { layout, _ := c.parameters(); return layout }
-
-// Init implements train.Trainable.
-func (c Config) Init() []float32 { _, params := c.parameters(); return params }
+func (c Config) Init() []float32              { _, params := c.parameters(); return params }
 
 // inputs builds the features [T, B, features] and the resets [T, B] from tokens, each [T, B]: the state, the action and
 // the reward before, and the state now. They are a one-hot of the pair of state and action before, less 1/SA, and the
