@@ -120,12 +120,13 @@ func (l *ActorCritic) Policy() *mat.Dense {
 	return pi
 }
 
-// Step adds the increments dTheta [S·A, row-major] and dW [S]. It returns an error when a
+// Step adds an increment [S·A + S], that of θ, row-major, and behind it that of w. It returns an error when a
 // parameter is no longer finite, as it happens with step sizes far too large.
-func (l *ActorCritic) Step(dTheta, dW []float64) error {
-	floats.Add(l.Theta.RawMatrix().Data, dTheta)
-	floats.Add(l.W, dW)
-	for _, x := range [][]float64{l.Theta.RawMatrix().Data, l.W} {
+func (l *ActorCritic) Step(increment []float64) error {
+	theta := l.Theta.RawMatrix().Data
+	floats.Add(theta, increment[:len(theta)])
+	floats.Add(l.W, increment[len(theta):])
+	for _, x := range [][]float64{theta, l.W} {
 		if size := floats.Norm(x, math.Inf(1)); !(size <= math.MaxFloat64) {
 			return fmt.Errorf("baseline: actor–critic diverged, a parameter is of size %v", size)
 		}
@@ -140,24 +141,23 @@ func (l *ActorCritic) Step(dTheta, dW []float64) error {
 //	δ = r + γ w(s′) − w(s),
 //
 // with one-hot features φ, so ∇log π(a|s) = e_{s,a} − Σ_b π(b|s) e_{s,b} (arXiv 2605.05755).
-func (l *ActorCritic) Increment(window []Transition, pi *mat.Dense, gamma float64, steps StepSizes) (dTheta,
-	dW []float64) {
+func (l *ActorCritic) Increment(window []Transition, pi *mat.Dense, gamma float64, steps StepSizes) []float64 {
 	s, a := l.Theta.Dims()
-	dTheta, dW = make([]float64, s*a), make([]float64, s)
+	increment := make([]float64, s*a+s)
 	for _, t := range window {
 		delta := (t.Reward + gamma*l.W[t.Next] - l.W[t.State]) / float64(len(window))
-		dW[t.State] += steps.Beta * delta
-		row := dTheta[t.State*a : (t.State+1)*a]
+		increment[s*a+t.State] += steps.Beta * delta
+		row := increment[t.State*a:][:a]
 		row[t.Action] += steps.Alpha * delta
 		for b, p := range pi.RawRowView(t.State) {
 			row[b] -= steps.Alpha * delta * p
 		}
 	}
-	return dTheta, dW
+	return increment
 }
 
-// Increment returns what to add to θ [S·A] and w [S] of a learner after a window under pi = softmax(θ).
-type Increment func(l *ActorCritic, window []Transition, pi *mat.Dense) (dTheta, dW []float64)
+// Increment returns what a learner's Step adds after a window under pi = softmax(θ).
+type Increment func(l *ActorCritic, window []Transition, pi *mat.Dense) []float64
 
 // Stepping is the agent with the parameters (θ, w) and the policy softmax(θ), which starts as start says, with w = 0.
 // Each round it adds the increment of a tabular learner, carried over to features that are drawn below root.
@@ -170,9 +170,9 @@ func Stepping(t Told, start Start, features Features, root uint64, increment Inc
 	pi := l.Policy()
 	return func(window []Transition) (*mat.Dense, *mat.Dense, error) {
 		if len(window) > 0 {
-			dTheta, dW := increment(l, window, pi)
-			carry(dTheta, dW)
-			if err := l.Step(dTheta, dW); err != nil {
+			step := increment(l, window, pi)
+			carry(step)
+			if err := l.Step(step); err != nil {
 				return nil, nil, err
 			}
 			pi = l.Policy()
@@ -185,10 +185,9 @@ func Stepping(t Told, start Start, features Features, root uint64, increment Inc
 // Algorithm Distillation. Each round draws [Window] transitions. These and the features come from streams below root.
 func Teacher(steps StepSizes, start Start, features Features, root uint64) Agents {
 	return Agents{Source: Walk(Window, root), New: func(t Told) (Agent, error) {
-		increment := func(l *ActorCritic, window []Transition, pi *mat.Dense) (dTheta, dW []float64) {
+		return Stepping(t, start, features, root, func(l *ActorCritic, window []Transition, pi *mat.Dense) []float64 {
 			return l.Increment(window, pi, t.Gamma, steps)
-		}
-		return Stepping(t, start, features, root, increment)
+		})
 	}}
 }
 
@@ -201,19 +200,19 @@ const (
 	Dense  Features = "dense" // numbers uniform on [0, 1), S·A of them for each pair and S for each state
 )
 
-// carry draws features for S states and A actions, and returns what carries tabular increments of θ [S·A] and w [S]
+// carry draws features for S states and A actions, and returns what carries tabular increments [S·A + S] of θ and w
 // over to them. With the rows of X as features, a gradient g with respect to the logits Xθ makes an increment
 // Xᵀg of θ, and so X Xᵀg of the logits; likewise F Fᵀ for the values. Learners
 // are kept as logits and values, so that they need nothing else.
-func (f Features) carry(states, actions int, rng *rand.Rand) (func(dTheta, dW []float64), error) {
+func (f Features) carry(states, actions int, rng *rand.Rand) (func(increment []float64), error) {
 	switch f {
 	case OneHot:
-		return func(_, _ []float64) {}, nil
+		return func([]float64) {}, nil
 	case Dense:
 		pairs, values := gram(states*actions, rng), gram(states, rng)
-		return func(dTheta, dW []float64) {
-			pairs(dTheta)
-			values(dW)
+		return func(increment []float64) {
+			pairs(increment[:states*actions])
+			values(increment[states*actions:])
 		}, nil
 	}
 	return nil, fmt.Errorf("baseline: features %q, want %q or %q", f, OneHot, Dense)

@@ -59,8 +59,7 @@ func (r Registry) Find(name Name) (Method, error) {
 
 // Has reports whether there is a method called name.
 func (r Registry) Has(name Name) bool {
-	_, err := r.Find(name)
-	return err == nil
+	return slices.ContainsFunc(r, func(m Method) bool { return m.Name == name })
 }
 
 // Setting is what a cell and the protocol fix when they ask for a controller.

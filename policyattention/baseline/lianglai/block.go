@@ -129,16 +129,15 @@ func (b *Block) WithSteps(steps baseline.StepSizes) *Block {
 }
 
 // increment returns what transitions under pi [S, A] with the given weights, whose sum stands
-// for one window, add to θ [S·A] and w [S] of l; nil are equal weights. The
+// for one window, add to θ and w of l [S·A + S]; nil are equal weights. The
 // block is linear in z zᵀ over its columns z, so a weight is a factor √(n·weight) of a column.
-func (b *Block) increment(l *baseline.ActorCritic, window []baseline.Transition, weights []float64, pi *mat.Dense) (
-	dTheta, dW []float64) {
+func (b *Block) increment(
+	l *baseline.ActorCritic, window []baseline.Transition, weights []float64, pi *mat.Dense) []float64 {
 	context, n := b.Prompt.Context(window, pi), len(window)
 	for i, w := range weights {
 		floats.Scale(math.Sqrt(float64(n)*w), context.RawRowView(i))
 	}
-	added := b.Attend(context, b.Prompt.Query(l))
-	return b.Prompt.theta.of(added), b.Prompt.w.of(added)
+	return b.Attend(context, b.Prompt.Query(l))[b.Prompt.theta.from:b.Prompt.one.from]
 }
 
 // on deploys the block, which has its step sizes, on a source of transitions. Each round passes the source's through
@@ -155,7 +154,7 @@ func (b *Block) on(source baseline.Source, generative bool, start baseline.Start
 			return nil, fmt.Errorf("lianglai: S=%d, A=%d, the block is for S=%d, A=%d",
 				t.States, t.Actions, b.Prompt.States, b.Prompt.Actions)
 		}
-		increment := func(l *baseline.ActorCritic, window []baseline.Transition, pi *mat.Dense) (dTheta, dW []float64) {
+		increment := func(l *baseline.ActorCritic, window []baseline.Transition, pi *mat.Dense) []float64 {
 			var weights []float64
 			for _, x := range window {
 				if generative {

@@ -102,10 +102,9 @@ func (t Config) updateError(block *Block, windows int) (float64, error) {
 	b.draw(rng, problems, t.Gamma, 1)
 	relative := make([]float64, windows)
 	for i := range relative {
-		dTheta, dW := block.increment(b.learner(i), b.windows[i], nil, b.pi[i])
-		target := b.target.RawRowView(i)
-		distance := math.Hypot(floats.Distance(dTheta, target[:len(dTheta)], 2),
-			floats.Distance(dW, target[len(dTheta):], 2))
+		got, target := block.increment(b.learner(i), b.windows[i], nil, b.pi[i]), b.target.RawRowView(i)
+		sa := t.States * t.Actions
+		distance := math.Hypot(floats.Distance(got[:sa], target[:sa], 2), floats.Distance(got[sa:], target[sa:], 2))
 		relative[i] = distance / floats.Norm(target, 2)
 	}
 	return stats.Median(relative), nil

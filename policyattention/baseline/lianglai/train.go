@@ -193,7 +193,6 @@ func newBatch(prompt *ActorCriticPrompt, size int) *batch {
 
 // draw fills the batch anew, with θ and w from N(0, scale²).
 func (b *batch) draw(rng *rand.Rand, problems []mdp.Problem, gamma, scale float64) {
-	sa := b.prompt.theta.size
 	for i, window := range b.windows {
 		query := b.query.RawRowView(i)
 		for j := range query[:len(query)-1] {
@@ -204,9 +203,7 @@ func (b *batch) draw(rng *rand.Rand, problems []mdp.Problem, gamma, scale float6
 		b.pi[i] = learner.Policy()
 		m := problems[rng.IntN(len(problems))].MDP
 		baseline.NewChain(m, rng).Walk(b.pi[i], window)
-		dTheta, dW := learner.Increment(window, b.pi[i], gamma, baseline.StepSizes{Alpha: 1, Beta: 1})
-		copy(b.target.RawRowView(i), dTheta)
-		copy(b.target.RawRowView(i)[sa:], dW)
+		b.target.SetRow(i, learner.Increment(window, b.pi[i], gamma, baseline.StepSizes{Alpha: 1, Beta: 1}))
 	}
 }
 

@@ -13,6 +13,7 @@
 package wang
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -95,12 +96,7 @@ func (s Spec) validate() error {
 }
 
 // preconditioner returns C [d, d].
-func (s Spec) preconditioner() *mat.Dense {
-	if s.C == nil {
-		return baseline.Identity(s.D)
-	}
-	return s.C
-}
+func (s Spec) preconditioner() *mat.Dense { return cmp.Or(s.C, baseline.Identity(s.D)) }
 
 // form returns the number of prompt rows below r, and the sign of the value in the prompt's last entry:
 // average-reward TD keeps its prediction in a row of its own.

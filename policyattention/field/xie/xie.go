@@ -18,6 +18,7 @@
 package xie
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,12 +87,7 @@ func (s Spec) validate() error {
 }
 
 // weights returns W [d, d].
-func (s Spec) weights() *mat.Dense {
-	if s.W != nil {
-		return s.W
-	}
-	return baseline.Identity(s.D)
-}
+func (s Spec) weights() *mat.Dense { return cmp.Or(s.W, baseline.Identity(s.D)) }
 
 // rows returns the numbers of the rows of the reward, of the state's value and of its successor's.
 func (s Spec) rows() (reward, current, successor int) {
@@ -206,11 +202,11 @@ func (s Spec) Step(c *Context, v []float64) ([]float64, error) {
 	if _, err := s.Prompt(c, v); err != nil {
 		return nil, err
 	}
-	out := slices.Clone(v)
+	out, w := slices.Clone(v), s.weights()
 	for j := range out {
 		total, moved := 0., 0.
 		for k := 1; k <= s.N; k++ {
-			weight := math.Exp(mat.Inner(c.X.ColView(j), s.weights(), c.X.ColView(k-1)))
+			weight := math.Exp(mat.Inner(c.X.ColView(j), w, c.X.ColView(k-1)))
 			total += weight
 			moved += weight * (c.R[k-1] + s.Gamma*v[k] - v[k-1])
 		}
