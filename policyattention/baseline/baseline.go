@@ -88,8 +88,7 @@ func (s Start) Learner(pi0 *mat.Dense) (*ActorCritic, error) {
 	return nil, fmt.Errorf("baseline: start %q, want %q or %q", s, Initial, Uniform)
 }
 
-// ActorCritic is the state of tabular actor–critic: policy parameters θ [S, A]
-// of π = softmax(θ), row by row, and state values w [S].
+// ActorCritic is the state of tabular actor–critic: θ [S, A] of the policy softmax(θ), and state values w [S].
 type ActorCritic struct {
 	Theta *mat.Dense
 	W     []float64
@@ -191,8 +190,7 @@ func Teacher(steps StepSizes, start Start, features Features, root uint64) Agent
 	}}
 }
 
-// Features says what the parameters of a learner multiply: log π(a|s) is
-// x(s,a)ᵀθ up to a constant, and V(s) is f(s)ᵀw.
+// Features says what a learner's parameters multiply: log π(a|s) is x(s,a)ᵀθ up to a constant, V(s) is f(s)ᵀw.
 type Features string
 
 const (
@@ -202,8 +200,7 @@ const (
 
 // carry draws features for S states and A actions, and returns what carries tabular increments [S·A + S] of θ and w
 // over to them. With the rows of X as features, a gradient g with respect to the logits Xθ makes an increment
-// Xᵀg of θ, and so X Xᵀg of the logits; likewise F Fᵀ for the values. Learners
-// are kept as logits and values, so that they need nothing else.
+// Xᵀg of θ, and so X Xᵀg of the logits; likewise F Fᵀ for the values. Learners are kept as logits and values.
 func (f Features) carry(states, actions int, rng *rand.Rand) (func(increment []float64), error) {
 	switch f {
 	case OneHot:

@@ -102,8 +102,7 @@ func (t Told) values(pi, q *mat.Dense) []float64 {
 	return v
 }
 
-// TD is expected SARSA along the window: Q(s,a) moves by the step β toward
-// r + γ⟨π(·|s'), Q(s',·)⟩, transition after transition.
+// TD is expected SARSA along the window: Q(s,a) moves by the step β toward r + γ⟨π(·|s'), Q(s',·)⟩.
 func TD(t Told, beta float64) Estimator {
 	return func(pi, q *mat.Dense, window []Transition) *mat.Dense {
 		next := mat.DenseCopyOf(q)

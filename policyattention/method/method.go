@@ -1,5 +1,4 @@
-// Package method says what the experiments need to know of a method: how it is called, how
-// it is trained, and how it becomes a controller.
+// Package method says what the experiments need to know of a method: its name, its training, and its controller.
 //
 // A Method is one value. Package experiment carries out what it describes, with training that survives kills, stored
 // results and verification, and knows no method by name. The methods of the paper are listed in package paper; a
@@ -31,11 +30,9 @@ type Method struct {
 	Label string // as text writes it
 	// Untrained says that there is nothing to train, so that it has no identities.
 	Untrained bool
-	// Tolerance, where it is not 0, is how much its loop may differ when it is run again, by
-	// another backend or on another processor, both in float32.
+	// Tolerance, if not 0, is how much its loop may differ on another backend or processor, both in float32.
 	Tolerance float64
-	// Deploy returns the controller that a cell asks for; nil stands for exact PMD. It
-	// returns an error if there is no such recipe at that size.
+	// Deploy returns the controller that a cell asks for, if there is its recipe at its size; nil is exact PMD.
 	Deploy func(Setting) (Deployment, error)
 	// Studies replace the closed loop in the blocks called so.
 	Studies  map[string]func(Setting) (Study, error)
@@ -74,8 +71,7 @@ type Setting struct {
 	// Steps are the optimizer steps that the preset gives to an actor or a critic; methods with a budget of their own
 	// have Limits. Step is the one after which weights are deployed, 0 for the last.
 	Steps, Step int
-	// Snapshots are the steps before the last after which the weights of this identity
-	// are looked at, by method and for this recipe.
+	// Snapshots are steps before the last after which this identity's weights are looked at, by method.
 	Snapshots map[Name][]int
 	Limits    Limits
 	Tuned     map[string]baseline.StepSizes // step sizes that calibration problems chose
@@ -176,15 +172,6 @@ func Last(t Training) Weights {
 	return Weights{t, job.Steps}
 }
 
-// Params reads these very weights from a file, see [train.Job.Params].
-func (w Weights) Params(path string) ([]float32, error) {
-	job, err := w.Training.Job()
-	if err != nil {
-		return nil, err
-	}
-	return job.Params(path, w.Step)
-}
-
 // Check returns an error unless a file holds these very weights.
 func (w Weights) Check(path string) error {
 	job, err := w.Training.Job()
@@ -234,7 +221,11 @@ func Load[M any](m *Models, w Weights, read func(path string) (M, error)) (model
 // Make loads weights and makes a model of the parameters.
 func Make[M any](m *Models, w Weights, model func(params []float32) (M, error)) (M, error) {
 	return Load(m, w, func(path string) (made M, err error) {
-		params, err := w.Params(path)
+		job, err := w.Training.Job()
+		if err != nil {
+			return made, err
+		}
+		params, err := job.Params(path, w.Step)
 		if err != nil {
 			return made, err
 		}

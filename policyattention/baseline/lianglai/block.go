@@ -1,8 +1,7 @@
 // Package lianglai is the baseline of Liang and Lai (arXiv 2605.05755): one linear self-attention layer that carries
 // out a step of actor–critic on the transitions in its prompt.
 //
-// The package holds the analytic parameters, the training of a block from random parameters by imitation of the
-// analytic one, and the controller that deploys a block.
+// The package holds the analytic parameters, the training of a block by imitation of them, and its controller.
 package lianglai
 
 import (
@@ -29,8 +28,7 @@ type Block struct {
 	P, V   *mat.Dense
 }
 
-// Attend returns what the layer adds to the query [d]. The context is [n, d],
-// one prompt column a row. It panics when a shape is another.
+// Attend returns what the layer adds to the query [d] with a context [n, d]; it panics when a shape is another.
 func (b *Block) Attend(context *mat.Dense, query []float64) []float64 {
 	n, d := context.Dims()
 	var pq, scores, mixed, out mat.VecDense

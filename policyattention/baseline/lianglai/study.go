@@ -94,7 +94,7 @@ func likeness(learned, teacher []float64) (improvement, gap float64) {
 // teacher's‖ / ‖teacher's‖ for a block with α = β = 1.
 func (t Config) updateError(block *Block, windows int) (float64, error) {
 	rng := seed.New(t.Seed, "lianglai", "held-out windows")
-	problems, err := drawProblems(rng.Uint64(), t.States, t.Actions, t.Gamma, windows)
+	problems, err := t.problems(rng.Uint64(), windows)
 	if err != nil {
 		return 0, err
 	}
@@ -115,7 +115,7 @@ func (t Config) updateError(block *Block, windows int) (float64, error) {
 func (t Config) closeLoop(block *Block, steps baseline.StepSizes, mdps, updates, every int) (
 	learned, teacher []float64, err error) {
 	root := seed.New(t.Seed, "lianglai", "held-out MDPs").Uint64()
-	problems, err := drawProblems(root, t.States, t.Actions, t.Gamma, mdps)
+	problems, err := t.problems(root, mdps)
 	if err != nil {
 		return nil, nil, err
 	}

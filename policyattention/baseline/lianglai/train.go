@@ -35,8 +35,7 @@ import (
 //
 // A run whose loss grows without bound all the same starts again at half the rate.
 //
-// Package train cannot make these runs: it makes AdamW's steps in float32, and these
-// need float64, a preconditioner made from the batch, and the restarts.
+// Package train makes AdamW's steps in float32; these need float64, a preconditioner from the batch, and restarts.
 type Config struct {
 	Seed    uint64  `json:"seed"`    // root of every random stream
 	States  int     `json:"states"`  // S
@@ -51,8 +50,7 @@ type Config struct {
 	Damping float64 `json:"damping"` // ridge of each factor, relative to its mean eigenvalue
 }
 
-// Native is the shape in which Liang and Lai train, S=9, A=4, γ=.5, at the
-// paper's budget of 10,000 MDPs and 10⁷ windows.
+// Native is the shape in which Liang and Lai train, at the paper's budget of 10,000 MDPs and 10⁷ windows.
 func Native(seed uint64) Config {
 	t := Harness(seed, 9)
 	t.Actions, t.Gamma = 4, 0.5
@@ -102,7 +100,7 @@ func (t Config) Train(ctx context.Context, progress func(step int, loss float64)
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	problems, err := drawProblems(seed.New(t.Seed, "lianglai", "mdps").Uint64(), t.States, t.Actions, t.Gamma, t.MDPs)
+	problems, err := t.problems(seed.New(t.Seed, "lianglai", "mdps").Uint64(), t.MDPs)
 	if err != nil {
 		return nil, err
 	}
@@ -145,18 +143,14 @@ func (t Config) attempt(ctx context.Context, problems []mdp.Problem, progress fu
 	return result, nil
 }
 
-// drawProblems draws n random problems with the discount gamma.
-func drawProblems(root uint64, states, actions int, gamma float64, n int) ([]mdp.Problem, error) {
-	problems, err := mdp.Random.Draw(root, states, actions, n)
-	if err != nil {
-		return nil, err
+// problems draws n random problems, with the discount γ in place of the family's.
+func (t Config) problems(root uint64, n int) ([]mdp.Problem, error) {
+	problems, err := mdp.Random.Draw(root, t.States, t.Actions, n)
+	for i := 0; i < len(problems) && err == nil; i++ {
+		m := problems[i].MDP
+		problems[i].MDP, err = mdp.New(t.Gamma, m.DenseP(), m.R)
 	}
-	for i, p := range problems {
-		if problems[i].MDP, err = mdp.New(gamma, p.MDP.DenseP(), p.MDP.R); err != nil {
-			return nil, err
-		}
-	}
-	return problems, nil
+	return problems, err
 }
 
 // active returns, as views, the parts of P and V that the increments depend on: P's rows of context coordinates and
@@ -247,8 +241,7 @@ func (b *batch) mix(out, u *mat.Dense) {
 type fit struct {
 	rate, damping float64
 	p, v          *mat.Dense // the active parameters
-	// Second moments of the vectors whose outer products the gradients are means
-	// of: gradV of e yᵀ, gradP of (C Vᵀe) qᵀ, for residuals e.
+	// Second moments of the vectors in the gradients, which are of e yᵀ and of (C Vᵀe) qᵀ for residuals e.
 	value, sensitivity, query moment
 
 	u, y, out, signs, g, h, gradP, gradV mat.Dense // reused in every step
@@ -351,8 +344,7 @@ func (m *moment) solve(x *mat.Dense, y mat.Matrix, damping float64) error {
 	return chol.SolveTo(x, y)
 }
 
-// write stores a trained block with its recipe: "P" and "V" [d, d] and "loss"
-// [Steps], all float64, and the recipe as JSON under "config".
+// write stores a trained block: "P" and "V" [d, d] and "loss" [Steps], and the recipe as JSON under "config".
 func (t Config) write(path string, trained *Trained) error {
 	b, d := trained.Block, trained.Block.Prompt.width
 	f := &safetensors.File{Metadata: map[string]string{"config": string(train.JSON(t))}, Tensors: []safetensors.Tensor{

@@ -108,8 +108,7 @@ type rollouts struct {
 	steps     [][]step           // [Life] of each row
 }
 
-// step is about the action after a token: its logarithm of probability, its advantage, what the critic is to say, and
-// what it has said.
+// step is about the action after a token: log p, its advantage, what the critic is to say, and what it has said.
 type step struct{ logp, advantage, target, value float32 }
 
 // collect lives, see train.Batches.

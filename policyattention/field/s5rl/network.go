@@ -146,8 +146,7 @@ func size(shape []int) int { return transformer.Tensor{Shape: shape}.Size() }
 // conjugates. With A as −√((2i+1)(2j+1)) below the diagonal, −(i+1) on it and 0 above, and P_i = √(i+½), S
 // is −½ on the diagonal and otherwise skew-symmetric.
 func diagonalize(n int) (lambda []complex128, v [][]complex128) {
-	// The real form of the Hermitian matrix −i(S + ½): an eigenvector (a, b) of it is a + ib, each eigenvalue comes
-	// twice, with a + ib and with i(a + ib).
+	// The real form of the Hermitian matrix −i(S + ½): each eigenvalue comes twice, with a + ib and with i(a + ib).
 	double := mat.NewSymDense(2*n, nil)
 	for i := range n {
 		for j := range i {
@@ -175,8 +174,7 @@ func diagonalize(n int) (lambda []complex128, v [][]complex128) {
 
 // layer draws a layer's parameters: Λ and V of the blocks' matrices S along a diagonal, with the mean of S's diagonal,
 // −½, as real part; B real with Lecun's normal distribution, as VᴴB; C complex with the same, as CV, times Out; D
-// standard normal, times Skip; log Δ uniform between the logarithms of .001 and .1; W with Lecun's normal
-// distribution, biases 0.
+// standard normal, times Skip; log Δ uniform between the logarithms of .001 and .1; W with Lecun's, biases 0.
 func (c Config) layer(rng *rand.Rand) []float64 {
 	const minStep, maxStep = .001, .1
 	lambda, v := diagonalize(c.State / c.Blocks)

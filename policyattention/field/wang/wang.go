@@ -143,8 +143,7 @@ func (s Spec) Layer() (*Layer, error) {
 	layer := &Layer{Linear, s.Alpha / float64(s.N), []Head{head}}
 	switch s.Algorithm {
 	case TDLambda:
-		// Column k of Z·Mix is Σ_{i ≥ k} traceⁱ⁻ᵏ z_i: the error of transition i reaches φ_k with the
-		// weight that the trace e_i gives it.
+		// Column k of Z·Mix is Σ_{i ≥ k} traceⁱ⁻ᵏ z_i: an error i reaches φ_k as the trace e_i has it.
 		for k := range s.N {
 			for i, weight := k, 1.; i < s.N; i, weight = i+1, weight*s.Trace {
 				head.Mix.Set(i, k, weight)

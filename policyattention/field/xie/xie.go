@@ -51,8 +51,7 @@ type Context struct {
 type Form string
 
 const (
-	// TwoHeads moves the values of states and of successors by a head each. A column is [x(S_k); x(S_{k+1}); R_{k+1};
-	// v(S_k); v(S_{k+1})].
+	// TwoHeads has a head for successors' values too: a column is [x(S_k); x(S_{k+1}); R_{k+1}; v(S_k); v(S_{k+1})].
 	TwoHeads Form = "two heads"
 	// OneHead moves the values of the states, and a fixed shift without parameters carries what it adds to a column
 	// over to the successor's value in the column before (their equations 18, 19). A column is [x(S_k); R_{k+1};
@@ -313,8 +312,7 @@ func numbers(ctx context.Context, on compute.Backend, t baseline.Training) ([]ba
 	if t.Variant == oneHot {
 		r.OneHot, r.D = true, r.States
 	}
-	network := func(r baseline.Recipe) baseline.Evaluator { return Network{r} }
-	return r.Numbers(ctx, on, t, quantities, network)
+	return r.Numbers(ctx, on, t, quantities, func(r baseline.Recipe) baseline.Evaluator { return Network{r} })
 }
 
 // Measure implements baseline.Evaluator, with the quantities, the last three as means over chains and states of a walk.
