@@ -172,13 +172,9 @@ type batch struct {
 }
 
 func newBatch(prompt *ActorCriticPrompt, size int) *batch {
-	b := &batch{
-		prompt:  prompt,
-		windows: make([][]baseline.Transition, size),
-		pi:      make([]*mat.Dense, size),
-		query:   mat.NewDense(size, prompt.width-prompt.theta.from, nil),
-		target:  mat.NewDense(size, prompt.theta.size+prompt.w.size, nil),
-	}
+	b := &batch{prompt: prompt, windows: make([][]baseline.Transition, size), pi: make([]*mat.Dense, size),
+		query:  mat.NewDense(size, prompt.width-prompt.theta.from, nil),
+		target: mat.NewDense(size, prompt.one.from-prompt.theta.from, nil)}
 	for i := range b.windows {
 		b.windows[i] = make([]baseline.Transition, baseline.Window)
 	}

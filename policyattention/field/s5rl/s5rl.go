@@ -161,8 +161,6 @@ func (c Config) Job() (train.Job, error) {
 		return train.Job{Config: c, Steps: c.Steps}, err
 	}
 	r := &rollouts{Config: c}
-	return train.Job{
-		Config: c, Model: c, Batches: train.Batches{Arrays: r.batch, Collect: r.collect, Every: c.every()},
-		Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps,
-	}, nil
+	batches := train.Batches{Arrays: r.batch, Collect: r.collect, Every: c.every()}
+	return train.Job{Config: c, Model: c, Batches: batches, Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps}, nil
 }

@@ -22,8 +22,8 @@ type Network struct {
 }
 
 // scale is what attention is multiplied by: 1 where it is a mean.
-func (n Network) scale() float64 {
-	if n.Attention == OverKeys {
+func (n Network) scale(a Attention) float64 {
+	if a == OverKeys {
 		return 1
 	}
 	return 1 / float64(n.N)
@@ -53,35 +53,33 @@ func (n Network) Values(params, prompts *Node) []*Node {
 	constant := func(m *mat.Dense) *Node { return Reshape(Const(params.Graph(), m.RawMatrix().Data), r, r) }
 	z, td := prompts, prompts
 	for range n.Layers {
-		z = n.layer(n.Attention, n.scale(), z, block(0), block(1))
-		td = n.layer(Linear, 1/float64(n.N), td, Mul(constant(p), step), constant(q))
+		z = n.layer(n.Attention, z, block(0), block(1))
+		td = n.layer(Linear, td, Mul(constant(p), step), constant(q))
 	}
-	value := func(z *Node) *Node {
-		return Neg(Reshape(Slice(z, AxisRange(), AxisElem(r-1), AxisElem(n.N)), -1))
-	}
+	value := func(z *Node) *Node { return Neg(Reshape(Slice(z, AxisRange(), AxisElem(r-1), AxisElem(n.N)), -1)) }
 	return []*Node{value(z), value(td)}
 }
 
 // layer builds a layer on prompts z [B, 2d+1, n+1], linear attention from the left as [Layer.Apply].
-func (n Network) layer(a Attention, scale float64, z, p, q *Node) *Node {
+func (n Network) layer(a Attention, z, p, q *Node) *Node {
 	keys := SliceAxis(z, 2, AxisRange(0, n.N)) // the query is not a key: M
 	values, qz := Einsum("kl,bli->bki", p, keys), Einsum("kl,blj->bkj", q, z)
 	if a == Linear {
-		return Add(z, MulScalar(Einsum("bkl,blj->bkj", Einsum("bki,bli->bkl", values, keys), qz), scale))
+		return Add(z, MulScalar(Einsum("bkl,blj->bkj", Einsum("bki,bli->bkl", values, keys), qz), n.scale(a)))
 	}
 	axis := 1
 	if a == OverQueries {
 		axis = 2
 	}
 	weights := SliceAxis(Softmax(Einsum("bki,bkj->bij", z, qz), axis), 1, AxisRange(0, n.N))
-	return Add(z, MulScalar(Einsum("bki,bij->bkj", values, weights), scale))
+	return Add(z, MulScalar(Einsum("bki,bij->bkj", values, weights), n.scale(a)))
 }
 
 // Weights returns the layer in plain Go.
 func (n Network) Weights(params []float64) *Layer {
 	r := 2*n.D + 1
 	p, q := mat.NewDense(r, r, params[:r*r]), mat.NewDense(r, r, params[r*r:2*r*r])
-	return &Layer{n.Attention, n.scale(), []Head{{P: p, Q: q, Mix: baseline.Identity(n.N, 0)}}}
+	return &Layer{n.Attention, n.scale(n.Attention), []Head{{P: p, Q: q, Mix: baseline.Identity(n.N, 0)}}}
 }
 
 // quantities are what is measured of trained weights, with the published number, read off the figures of the public

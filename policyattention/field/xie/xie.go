@@ -271,9 +271,8 @@ func (n Network) Values(params, prompts *Node) []*Node {
 	}
 	a, alpha := Reshape(SliceAxis(params, 0, AxisRange(0, d*d)), d, d), number(3)
 	scaled := Mul(DiagonalWithValue(ScalarOne(params.Graph(), params.DType()), d), number(4))
-	return []*Node{
-		values(a, number(0), number(1), number(2)), values(scaled, alpha, MulScalar(alpha, n.Gamma), Neg(alpha)),
-	}
+	return []*Node{values(a, number(0), number(1), number(2)),
+		values(scaled, alpha, MulScalar(alpha, n.Gamma), Neg(alpha))}
 }
 
 // Layer returns the trained layer with all its zeros.
