@@ -84,33 +84,29 @@ func (c Agents) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, e
 		return nil, fmt.Errorf("baseline: %d rounds, want at least 1", rounds)
 	}
 	trajectories := make([]control.Trajectory, len(problems))
-	return trajectories, numeric.Parallel(len(problems), func(i int) (err error) {
-		trajectories[i], err = c.run(problems[i], problems[i].Index(i), rounds)
-		return err
-	})
-}
-
-func (c Agents) run(p mdp.Problem, i, rounds int) (t control.Trajectory, err error) {
-	agent, err := c.New(told(p, c.Root, i))
-	var pi, behaviour *mat.Dense
-	if err == nil {
-		_, behaviour, err = agent(nil)
-	}
-	if err != nil {
-		return t, fmt.Errorf("baseline: problem %d: %w", i, err)
-	}
-	source := c.Source(i, p.MDP)
-	t.Policies = []*mat.Dense{p.Pi0}
-	for round := range rounds {
-		if pi, behaviour, err = agent(source(round, behaviour)); err == nil {
-			err = p.MDP.CheckPolicy(pi)
+	return trajectories, numeric.Parallel(len(problems), func(place int) error {
+		p, i := problems[place], problems[place].Index(place)
+		agent, err := c.New(told(p, c.Root, i))
+		var pi, behaviour *mat.Dense
+		if err == nil {
+			_, behaviour, err = agent(nil)
 		}
 		if err != nil {
-			return t, fmt.Errorf("baseline: problem %d, round %d: %w", i, round, err)
+			return fmt.Errorf("baseline: problem %d: %w", i, err)
 		}
-		t.Policies = append(t.Policies, pi)
-	}
-	return t, nil
+		source, policies := c.Source(i, p.MDP), []*mat.Dense{p.Pi0}
+		for round := range rounds {
+			if pi, behaviour, err = agent(source(round, behaviour)); err == nil {
+				err = p.MDP.CheckPolicy(pi)
+			}
+			if err != nil {
+				return fmt.Errorf("baseline: problem %d, round %d: %w", i, round, err)
+			}
+			policies = append(policies, pi)
+		}
+		trajectories[place].Policies = policies
+		return nil
+	})
 }
 
 func told(p mdp.Problem, root uint64, i int) Told {

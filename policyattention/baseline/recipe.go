@@ -47,7 +47,7 @@ func WangRecipe() Recipe {
 // Validate reports the first field that makes no sense.
 func (r Recipe) Validate() error {
 	switch {
-	case min(r.D, r.N, r.Layers, r.Processes, r.Batches, r.Batch) < 1:
+	case min(r.D, r.N, r.Layers, r.Processes, r.Fresh, r.Batches, r.Batch) < 1:
 		return fmt.Errorf("baseline: recipe %+v, want at least one of everything", r)
 	case r.OneHot && r.D != r.States:
 		return fmt.Errorf("baseline: one-hot features of length %d for %d states", r.D, r.States)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
@@ -206,8 +205,7 @@ func (c Config) layer(rng *rand.Rand) []float64 {
 			parts[5], parts[6] = append(parts[5], c.Out*real(sum)), append(parts[6], c.Out*imag(sum))
 		}
 	}
-	parts[7] = baseline.Normal(h, 1, rng)
-	floats.Scale(c.Skip, parts[7])
+	parts[7] = baseline.Normal(h, c.Skip, rng)
 	for _, w := range []int{8, 10} {
 		parts[w], parts[w+1] = baseline.Normal(h*h, 1, rng), make([]float64, h)
 		for i := range parts[w] {
