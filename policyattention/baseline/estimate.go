@@ -16,7 +16,8 @@ import (
 // drawn under pi or from all pairs. It must change neither pi nor q.
 type Estimator func(pi, q *mat.Dense, window []Transition) *mat.Dense
 
-// Sampled is the critic that forms Q_{k+1} from transitions alone. A problem has an estimator from its round 0 on.
+// Sampled is the critic that forms Q_{k+1} from transitions alone, with an estimator of its own, whose draws are below
+// root, for each problem from its round 0.
 func Sampled(source Source, root uint64, estimator func(Told) Estimator) control.Critic {
 	problems := map[int]func(x control.Context) *mat.Dense{}
 	return control.CriticFunc(func(x control.Context) (*mat.Dense, error) {

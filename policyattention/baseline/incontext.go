@@ -89,7 +89,7 @@ func NewLives(reader Reader, chains []*Chain) *Lives {
 	return l
 }
 
-// Act takes the next n actions in each life, and tells of the probabilities that they had.
+// Act takes the next n actions in each life, and tells of their probabilities if told is not nil.
 func (l *Lives) Act(n int, told func(k, life int, p float64)) error {
 	for k := range n {
 		rows, err := l.Take(1)
@@ -99,8 +99,9 @@ func (l *Lives) Act(n int, told func(k, life int, p float64)) error {
 		for i, chain := range l.Chains {
 			p := rows[i].RawRowView(0)
 			t := chain.Step(mdp.Sample(chain.rng, p))
-			l.Histories[i] = append(l.Histories[i], t.Token())
-			told(k, i, p[t.Action])
+			if l.Histories[i] = append(l.Histories[i], t.Token()); told != nil {
+				told(k, i, p[t.Action])
+			}
 		}
 	}
 	return nil
@@ -154,8 +155,7 @@ func (c InContext) Record(problems []mdp.Problem, rounds int) ([]control.Traject
 	if err != nil {
 		return nil, nil, err
 	}
-	live := func(int) error { return l.Act(Window, func(int, int, float64) {}) }
-	trajectories, err := c.run(l, problems, rounds, live)
+	trajectories, err := c.run(l, problems, rounds, func(int) error { return l.Act(Window, nil) })
 	actions := make([][]int32, len(problems))
 	for i, life := range l.Histories {
 		for _, x := range life[1:] {
