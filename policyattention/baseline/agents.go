@@ -3,12 +3,15 @@ package baseline
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"icrl/internal/numeric"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 )
 
@@ -22,25 +25,23 @@ type Told struct {
 }
 
 // Agent learns from transitions alone. It takes in those of a round, and returns the round's policy and the one that
-// the next round's walk follows, both [S, A]. Its first call, before there are any, says how it begins; all others have
-// some.
+// the next round's walk follows, both [S, A]. Its first call, before there are any, says how it begins.
 type Agent func(window []Transition) (policy, behaviour *mat.Dense, err error)
 
 // Source returns what hands out the transitions of a round of problem i, given the round's policy. Two controllers with
 // equal sources get the same random numbers; with a generative source they get the same transitions.
 type Source func(i int, m *mdp.MDP) func(round int, behaviour *mat.Dense) []Transition
 
-// Generative draws n transitions a round from pairs of its choice, whatever the policy: as many from every
-// state and action, in their order, and where n is no multiple of S·A, one more from
-// some, which are others each round until all have had their turn. Each problem's index and round has a stream of its
-// own below root. Where n is m·S·A, the transitions are those that a learned critic with m samples and the same root
-// draws itself.
+// Generative draws n transitions a round from pairs of its choice, whatever the policy: as many from every state and
+// action, in their order, and where n is no multiple of S·A, one more from some, which are others each round until all
+// have had their turn. Each problem's index and round has a stream of its own below root. Where n is m·S·A, the
+// transitions are those that a learned critic with m samples and the same root draws itself.
 func Generative(n int, root uint64) Source {
 	return func(i int, m *mdp.MDP) func(int, *mat.Dense) []Transition {
 		pairs := m.States() * m.Actions()
 		each, more := n/pairs, n%pairs
 		return func(round int, _ *mat.Dense) []Transition {
-			rng := seed.New(root, "critic", i, round)
+			chain := &Chain{mdp: m, rng: seed.New(root, "critic", i, round)}
 			window := make([]Transition, 0, n)
 			for pair := range pairs {
 				k := each
@@ -48,9 +49,8 @@ func Generative(n int, root uint64) Source {
 					k++
 				}
 				for range k {
-					t := Transition{State: pair / m.Actions(), Action: pair % m.Actions()}
-					t.Reward, t.Next = m.Transition(rng, t.State, t.Action)
-					window = append(window, t)
+					chain.State = pair / m.Actions()
+					window = append(window, chain.Step(pair%m.Actions()))
 				}
 			}
 			return window
@@ -84,38 +84,165 @@ func (c Agents) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, e
 		return nil, fmt.Errorf("baseline: %d rounds, want at least 1", rounds)
 	}
 	trajectories := make([]control.Trajectory, len(problems))
-	return trajectories, numeric.Parallel(len(problems), func(i int) (err error) {
-		trajectories[i], err = c.run(problems[i], problems[i].Index(i), rounds)
-		return err
+	return trajectories, numeric.Parallel(len(problems), func(place int) error {
+		p, i := problems[place], problems[place].Index(place)
+		agent, err := c.New(told(p, c.Root, i))
+		var pi, behaviour *mat.Dense
+		if err == nil {
+			_, behaviour, err = agent(nil)
+		}
+		if err != nil {
+			return fmt.Errorf("baseline: problem %d: %w", i, err)
+		}
+		source, policies := c.Source(i, p.MDP), []*mat.Dense{p.Pi0}
+		for round := range rounds {
+			if pi, behaviour, err = agent(source(round, behaviour)); err == nil {
+				err = p.MDP.CheckPolicy(pi)
+			}
+			if err != nil {
+				return fmt.Errorf("baseline: problem %d, round %d: %w", i, round, err)
+			}
+			policies = append(policies, pi)
+		}
+		trajectories[place].Policies = policies
+		return nil
 	})
 }
 
-func (c Agents) run(p mdp.Problem, i, rounds int) (t control.Trajectory, err error) {
-	agent, err := c.New(told(p, c.Root, i))
-	var pi, behaviour *mat.Dense
-	if err == nil {
-		_, behaviour, err = agent(nil)
-	}
-	if err != nil {
-		return t, fmt.Errorf("baseline: problem %d: %w", i, err)
-	}
-	source := c.Source(i, p.MDP)
-	t.Policies = []*mat.Dense{p.Pi0}
-	for round := range rounds {
-		if pi, behaviour, err = agent(source(round, behaviour)); err == nil {
-			err = p.MDP.CheckPolicy(pi)
-		}
-		if err != nil {
-			return t, fmt.Errorf("baseline: problem %d, round %d: %w", i, round, err)
-		}
-		t.Policies = append(t.Policies, pi)
-	}
-	return t, nil
+func told(p mdp.Problem, root uint64, i int) Told {
+	return Told{States: p.MDP.States(), Actions: p.MDP.Actions(), Gamma: p.MDP.Gamma, Problem: i, Pi0: p.Pi0,
+		Rand: seed.New(root, "reference", i)}
 }
 
-func told(p mdp.Problem, root uint64, i int) Told {
-	return Told{
-		States: p.MDP.States(), Actions: p.MDP.Actions(), Gamma: p.MDP.Gamma, Problem: i, Pi0: p.Pi0,
-		Rand: seed.New(root, "reference", i),
+// QLearning is Q-learning from Q = 0 with a constant step α. It acts ε-greedily and returns the greedy policy.
+func QLearning(t Told, alpha, epsilon float64) Agent { return tabular(t, alpha, epsilon, false) }
+
+// Sarsa is SARSA from Q = 0 with a constant step α: the action at the successor is drawn
+// from the ε-greedy policy of the round. It returns the greedy policy.
+func Sarsa(t Told, alpha, epsilon float64) Agent { return tabular(t, alpha, epsilon, true) }
+
+// tabular learns Q by steps along the window. Its greedy policy is uniform among ties.
+func tabular(t Told, alpha, epsilon float64, onPolicy bool) Agent {
+	q, behaviour := mat.NewDense(t.States, t.Actions, nil), (*mat.Dense)(nil)
+	return func(window []Transition) (*mat.Dense, *mat.Dense, error) {
+		for _, x := range window {
+			next := q.RawRowView(x.Next)
+			value := slices.Max(next)
+			if onPolicy {
+				value = next[mdp.Sample(t.Rand, behaviour.RawRowView(x.Next))]
+			}
+			v := &q.RawRowView(x.State)[x.Action]
+			*v += alpha * (x.Reward + t.Gamma*value - *v)
+		}
+		pi, err := pmd.RewardOnly.Update(mdp.UniformPolicy(t.States, t.Actions), q, 1)
+		if err == nil {
+			behaviour, err = pmd.Mix(pi, epsilon)
+		}
+		return pi, behaviour, err
 	}
+}
+
+// CertaintyEquivalence plans to the end in the model of the frequencies of all transitions so far. A pair that has not
+// been seen is believed to stay in its state with the greatest reward seen, which makes the plan go and look. It acts
+// by the plan mixed with the uniform policy in the share ε, and returns the plan.
+func CertaintyEquivalence(t Told, epsilon float64) Agent {
+	seen := newCounts(t)
+	believe := func(pair int, row []float64) (reward float64) {
+		if seen.total[pair] == 0 {
+			row[pair/t.Actions] = 1
+			return seen.best
+		}
+		for s, k := range seen.of(pair) {
+			row[s] = k / seen.total[pair]
+		}
+		return seen.reward[pair]
+	}
+	return func(window []Transition) (pi, behaviour *mat.Dense, err error) {
+		if len(window) == 0 {
+			pi = mdp.UniformPolicy(t.States, t.Actions)
+			_, err = pmd.Mix(pi, epsilon) // refuses an ε that is none
+			return pi, pi, err
+		}
+		seen.add(window)
+		if pi, err = t.plan(believe); err == nil {
+			behaviour, err = pmd.Mix(pi, epsilon)
+		}
+		return pi, behaviour, err
+	}
+}
+
+// PosteriorSampling has the distribution of the random family as its prior: successors are Dirichlet(1, …, 1),
+// rewards uniform on [−1, 1] until seen. It acts by the plan of a model drawn from the posterior (Osband et al.,
+// NeurIPS 2013) and returns the plan of the posterior mean.
+func PosteriorSampling(t Told) Agent {
+	seen := newCounts(t)
+	mean := func(pair int, row []float64) (reward float64) {
+		for s, k := range seen.of(pair) {
+			row[s] = (1 + k) / (float64(t.States) + seen.total[pair])
+		}
+		return seen.reward[pair]
+	}
+	draw := func(pair int, row []float64) (reward float64) {
+		sum := 0.0
+		for s, k := range seen.of(pair) {
+			row[s] = distuv.Gamma{Alpha: 1 + k, Beta: 1, Src: t.Rand}.Rand()
+			sum += row[s]
+		}
+		for s := range row {
+			row[s] /= sum
+		}
+		if seen.total[pair] == 0 {
+			return 2*t.Rand.Float64() - 1
+		}
+		return seen.reward[pair]
+	}
+	return func(window []Transition) (pi, behaviour *mat.Dense, err error) {
+		seen.add(window)
+		if pi, err = t.plan(mean); err == nil {
+			behaviour, err = t.plan(draw)
+		}
+		return pi, behaviour, err
+	}
+}
+
+// plan returns the greedy policy of Q* in a model: of each pair believe writes the row of P [S] and returns the reward.
+func (t Told) plan(believe func(pair int, row []float64) (reward float64)) (*mat.Dense, error) {
+	next, reward := mat.NewDense(t.States*t.Actions, t.States, nil), mat.NewDense(t.States, t.Actions, nil)
+	for pair := range t.States * t.Actions {
+		reward.RawMatrix().Data[pair] = believe(pair, next.RawRowView(pair))
+	}
+	m, err := mdp.New(t.Gamma, next, reward)
+	if err != nil {
+		return nil, err
+	}
+	optimum, err := m.Optimal()
+	if err != nil {
+		return nil, err
+	}
+	pi := mat.NewDense(t.States, t.Actions, nil)
+	for s, a := range optimum.Policy {
+		pi.Set(s, a, 1)
+	}
+	return pi, nil
+}
+
+// greedy is the actor that takes the action of the greatest value, uniformly among ties.
+var greedy = control.RuleActor(pmd.RewardOnly)
+
+// ValueIteration backs up by the optimality operator and returns the greedy policy.
+func ValueIteration() control.Loop {
+	return control.Loop{Actor: greedy, Critic: control.CriticFunc(func(c control.Context) (*mat.Dense, error) {
+		return c.MDP.OptimalityBackup(c.Q), nil
+	})}
+}
+
+// PolicyIteration is Howard's: the greedy policy of Q^π.
+func PolicyIteration() control.Loop {
+	return control.Loop{Actor: greedy, Critic: control.ValueCritic{}}
+}
+
+// NaturalPolicyGradient is the softmax natural policy gradient with full evaluation
+// (Agarwal et al., JMLR 22, 2021): policy mirror descent with Q^π.
+func NaturalPolicyGradient(eta float64) control.Loop {
+	return control.Loop{Actor: control.RuleActor(pmd.PMD), Critic: control.ValueCritic{}, Eta: eta}
 }

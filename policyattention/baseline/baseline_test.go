@@ -53,7 +53,8 @@ func TestIncrementAgreesWithItsDefinition(t *testing.T) {
 	}
 	window := make([]Transition, Window)
 	NewChain(p.MDP, rng).Walk(pi, window)
-	dTheta, dW := l.Increment(window, pi, gamma, steps)
+	increment := l.Increment(window, pi, gamma, steps)
+	dTheta, dW := increment[:states*actions], increment[states*actions:]
 
 	logPi := func(tr Transition) float64 { return math.Log(l.Policy().At(tr.State, tr.Action)) }
 	wantTheta, wantW := make([]float64, states*actions), make([]float64, states)

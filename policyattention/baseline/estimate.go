@@ -12,28 +12,25 @@ import (
 	"icrl/policyattention/pmd"
 )
 
-// Estimator returns the action values Q_{k+1} [S, A] of the policy pi from Q_k and a
-// round's transitions, which were drawn under pi or from all pairs. It must change
-// neither pi nor q.
+// Estimator returns the action values Q_{k+1} [S, A] of the policy pi from Q_k and a round's transitions, which were
+// drawn under pi or from all pairs. It must change neither pi nor q.
 type Estimator func(pi, q *mat.Dense, window []Transition) *mat.Dense
 
-// Sampled is the critic that forms Q_{k+1} from a round's transitions alone. A problem has an estimator of its own from
-// its round 0, which draws below root.
+// Sampled is the critic that forms Q_{k+1} from transitions alone, with an estimator of its own, whose draws are below
+// root, for each problem from its round 0.
 func Sampled(source Source, root uint64, estimator func(Told) Estimator) control.Critic {
-	problems := map[int]func(round int, pi, q *mat.Dense) *mat.Dense{}
+	problems := map[int]func(x control.Context) *mat.Dense{}
 	return control.CriticFunc(func(x control.Context) (*mat.Dense, error) {
 		if x.Round == 0 {
 			draw := source(x.Problem, x.MDP)
 			estimate := estimator(told(mdp.Problem{MDP: x.MDP, Pi0: x.Pi}, root, x.Problem))
-			problems[x.Problem] = func(round int, pi, q *mat.Dense) *mat.Dense {
-				return estimate(pi, q, draw(round, pi))
-			}
+			problems[x.Problem] = func(x control.Context) *mat.Dense { return estimate(x.Pi, x.Q, draw(x.Round, x.Pi)) }
 		}
 		next, ok := problems[x.Problem]
 		if !ok {
 			return nil, fmt.Errorf("baseline: problem %d begins at round %d, want 0", x.Problem, x.Round)
 		}
-		return next(x.Round, x.Pi, x.Q), nil
+		return next(x), nil
 	})
 }
 
@@ -106,8 +103,7 @@ func (t Told) values(pi, q *mat.Dense) []float64 {
 	return v
 }
 
-// TD is expected SARSA along the window: Q(s,a) moves by the step β toward
-// r + γ⟨π(·|s'), Q(s',·)⟩, transition after transition.
+// TD is expected SARSA along the window: Q(s,a) moves by the step β toward r + γ⟨π(·|s'), Q(s',·)⟩.
 func TD(t Told, beta float64) Estimator {
 	return func(pi, q *mat.Dense, window []Transition) *mat.Dense {
 		next := mat.DenseCopyOf(q)
@@ -119,22 +115,16 @@ func TD(t Told, beta float64) Estimator {
 	}
 }
 
-// All backs up with the frequencies of all transitions of all rounds so far; pairs
-// without any keep their value.
+// All backs up with the frequencies of all transitions of all rounds so far; pairs without any keep their value.
 func All(t Told) Estimator {
 	seen := newCounts(t)
 	return func(pi, q *mat.Dense, window []Transition) *mat.Dense {
 		seen.add(window)
 		values, next := t.values(pi, q), mat.DenseCopyOf(q)
 		for pair, n := range seen.total {
-			if n == 0 {
-				continue
+			if n > 0 {
+				next.RawMatrix().Data[pair] = seen.reward[pair] + t.Gamma*numeric.Dot(seen.of(pair), values)/n
 			}
-			sum := 0.0
-			for s, k := range seen.of(pair) {
-				sum += k * values[s]
-			}
-			next.RawMatrix().Data[pair] = seen.reward[pair] + t.Gamma*sum/n
 		}
 		return next
 	}
@@ -151,10 +141,8 @@ type counts struct {
 
 func newCounts(t Told) *counts {
 	pairs := t.States * t.Actions
-	return &counts{
-		states: t.States, next: make([]float64, pairs*t.States), total: make([]float64, pairs),
-		reward: make([]float64, pairs), best: math.Inf(-1),
-	}
+	return &counts{states: t.States, next: make([]float64, pairs*t.States), total: make([]float64, pairs),
+		reward: make([]float64, pairs), best: math.Inf(-1)}
 }
 
 // of returns how often a pair has led to each state [S].

@@ -16,15 +16,12 @@ import (
 // None is the action before the first step of a life.
 const None = -1
 
-// Paced is a controller in rounds of N transitions, where it acts for [Window] of them at a
-// time: the policy after a round is the one after the last of its own rounds that is complete.
+// Paced is a controller in rounds of N transitions, where it acts for [Window] of them at a time: the policy after k
+// rounds is the one after the last of its own rounds that is complete, k·N/Window.
 type Paced struct {
 	control.Controller
 	N int
 }
-
-// Own returns the number of its own rounds that are complete after k rounds.
-func (p Paced) Own(k int) int { return k * p.N / Window }
 
 // Token is what an agent sees at a step: the state, the action and the reward before, and the state now. At the first
 // step of a life they are the state now, None and 0.
@@ -56,8 +53,7 @@ func Arrays(token func(i int) Token, dims ...int) []*tensors.Tensor {
 	}
 }
 
-// Lived are the arrays of tokens as [Arrays] has them, and behind them the action after each; life returns a token and
-// those that follow it.
+// Lived are the [Arrays] of tokens, and behind them the action after each; life returns a token and what follows it.
 func Lived(life func(i int) []Token, dims ...int) []*tensors.Tensor {
 	all := Arrays(func(i int) Token { return life(i)[0] }, dims...)
 	actions := make([]int32, all[0].Size())
@@ -93,17 +89,19 @@ func NewLives(reader Reader, chains []*Chain) *Lives {
 	return l
 }
 
-// Act takes the next action in each life, and tells of its probability if told is not nil.
-func (l *Lives) Act(told func(life int, p float64)) error {
-	rows, err := l.Take(1)
-	if err != nil {
-		return err
-	}
-	for i, chain := range l.Chains {
-		p := rows[i].RawRowView(0)
-		t := chain.Step(chain.Choose(p))
-		if l.Histories[i] = append(l.Histories[i], t.Token()); told != nil {
-			told(i, p[t.Action])
+// Act takes the next n actions in each life, and tells of their probabilities if told is not nil.
+func (l *Lives) Act(n int, told func(k, life int, p float64)) error {
+	for k := range n {
+		rows, err := l.Take(1)
+		if err != nil {
+			return err
+		}
+		for i, chain := range l.Chains {
+			p := rows[i].RawRowView(0)
+			t := chain.Step(mdp.Sample(chain.rng, p))
+			if l.Histories[i] = append(l.Histories[i], t.Token()); told != nil {
+				told(k, i, p[t.Action])
+			}
 		}
 	}
 	return nil
@@ -126,8 +124,7 @@ func (l *Lives) Take(k int) ([]*mat.Dense, error) {
 	return rows, err
 }
 
-// Policies returns the distributions of the next action [S, A], were the pending token's state each of the states. It
-// changes nothing.
+// Policies returns the distributions of the next action [S, A], were the pending state each of the states.
 func (l *Lives) Policies(states int) ([]*mat.Dense, error) {
 	return l.Reader.Read(states, true, func(i, s int) Token {
 		x := l.Histories[i][l.Pending]
@@ -136,11 +133,9 @@ func (l *Lives) Policies(states int) ([]*mat.Dense, error) {
 	})
 }
 
-// InContext deploys agents that learn in their context alone: networks whose weights stay, and
-// which choose each action by all that they have seen in a life. It ignores π₀: an agent starts
-// with an empty history, and each round acts for Window steps on its own samples. The policy
-// returned after a round is the distribution of the next action, asked at every state after the
-// same history.
+// InContext deploys agents that learn in their context alone: networks whose weights stay, and which choose each action
+// by all that they have seen in a life. It ignores π₀: an agent starts with an empty history. A round is Window
+// steps, and the policy after it the distribution of the next action, asked at every state.
 type InContext struct {
 	Name            string // of the method, in errors and in the names of random streams
 	States, Actions int
@@ -154,21 +149,13 @@ func (c InContext) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory
 	return trajectories, err
 }
 
-// Record implements method.Recorder: the choices are the actions of each life, Window·rounds for
-// each problem.
+// Record implements method.Recorder: the choices are the actions of each life, Window·rounds for each problem.
 func (c InContext) Record(problems []mdp.Problem, rounds int) ([]control.Trajectory, [][]int32, error) {
 	l, err := c.born(problems, rounds)
 	if err != nil {
 		return nil, nil, err
 	}
-	trajectories, err := c.run(l, problems, rounds, func(int) error {
-		for range Window {
-			if err := l.Act(nil); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	trajectories, err := c.run(l, problems, rounds, func(int) error { return l.Act(Window, nil) })
 	actions := make([][]int32, len(problems))
 	for i, life := range l.Histories {
 		for _, x := range life[1:] {
@@ -204,16 +191,13 @@ func (c InContext) run(l *Lives, problems []mdp.Problem, rounds int, live func(r
 	return trajectories, nil
 }
 
-// Replay implements method.Recorder: it repeats the lives in which the recorded actions were
-// taken. It returns an error where the network and the stream of random numbers could not have
-// given an action, with probabilities that differ by at most tolerance: networks on other backends
-// round differently, and one other action would change all that follows.
+// Replay implements method.Recorder: it repeats the lives in which the recorded actions were taken. It returns an error
+// where the network and the stream of random numbers could not have given an action, with probabilities that differ by
+// at most tolerance: networks on other backends round differently, and one other action would change all that follows.
 //
-// The actions and the random numbers alone fix the walk, so the network can be
-// shown a whole round at once and need not be asked action by action.
-func (c InContext) Replay(
-	problems []mdp.Problem, rounds int, recorded [][]int32, tolerance float64,
-) ([]control.Trajectory, error) {
+// The actions and the random numbers alone fix the walk, so that the network is shown a whole round at once.
+func (c InContext) Replay(problems []mdp.Problem, rounds int, recorded [][]int32, tolerance float64) (
+	[]control.Trajectory, error) {
 	l, err := c.born(problems, rounds)
 	if err != nil {
 		return nil, err
@@ -231,7 +215,7 @@ func (c InContext) Replay(
 				const format = "%s: problem %d: action %d is %d, want 0 to %d"
 				return nil, fmt.Errorf(format, c.Name, i, t+1, a, c.Actions-1)
 			}
-			draws[i] = append(draws[i], chain.Draw())
+			draws[i] = append(draws[i], chain.rng.Float64())
 			l.Histories[i] = append(l.Histories[i], chain.Step(int(a)).Token())
 		}
 	}
@@ -239,8 +223,10 @@ func (c InContext) Replay(
 		rows, err := l.Take(Window)
 		for i, distributions := range rows {
 			for k := range Window {
-				t := round*Window + k
-				if a := recorded[i][t]; !gives(distributions.RawRowView(k), draws[i][t], int(a), tolerance) {
+				t, p := round*Window+k, distributions.RawRowView(k)
+				a, u := recorded[i][t], draws[i][t]
+				// u gives a with a policy that differs from p by at most tolerance in each cumulative probability.
+				if below := floats.Sum(p[:a]); !(u >= below-tolerance && u < below+p[a]+tolerance) {
 					return fmt.Errorf("problem %d: action %d, %d, is not the one that was drawn", i, t+1, a)
 				}
 			}
@@ -249,19 +235,10 @@ func (c InContext) Replay(
 	})
 }
 
-// gives reports whether the number u that a chain has drawn gives the action a
-// with a policy that differs from p [A] by at most tolerance in each cumulative
-// probability.
-func gives(p []float64, u float64, a int, tolerance float64) bool {
-	below := floats.Sum(p[:a])
-	return u >= below-tolerance && u < below+p[a]+tolerance
-}
-
 // born returns an agent for each problem before its first action.
 func (c InContext) born(problems []mdp.Problem, rounds int) (*Lives, error) {
 	if rounds < 1 || len(problems) == 0 {
-		const format = "%s: %d rounds on %d problems, want at least one of each"
-		return nil, fmt.Errorf(format, c.Name, rounds, len(problems))
+		return nil, fmt.Errorf("%s: %d rounds on %d problems, want at least one of each", c.Name, rounds, len(problems))
 	}
 	chains := make([]*Chain, len(problems))
 	for i, p := range problems {

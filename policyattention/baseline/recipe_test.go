@@ -79,14 +79,21 @@ func TestOrthogonal(t *testing.T) {
 }
 
 // quadratic is a network of one query's features, v = φᵀw, whose prompt is the query.
-type quadratic struct{ d int }
+type quadratic struct{ Recipe }
 
-func (q quadratic) Prompt(_ *Process, features *mat.Dense, walk []int) (*mat.Dense, error) {
-	return mat.NewDense(q.d, 1, append([]float64(nil), features.RawRowView(walk[len(walk)-1])...)), nil
+func (q quadratic) Start() []float64 { return append(make([]float64, q.D-3), 1, -2, 3) }
+
+func (q quadratic) Prompt(p *Process, walk []int) (*mat.Dense, error) {
+	return mat.NewDense(q.D, 1, slices.Clone(p.Features.RawRowView(walk[len(walk)-1]))), nil
 }
 
 func (q quadratic) Values(params, prompts *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Einsum("bd,d->b", graph.Squeeze(prompts, 2), params)}
+}
+
+// Measure returns 1, 2 and 6 for the seeds 5, 6 and 7.
+func (q quadratic) Measure([]float64) ([]float64, error) {
+	return []float64{map[uint64]float64{5: 1, 6: 2, 7: 6}[q.Seed]}, nil
 }
 
 // Steps are those of Adam as torch writes it, with weight_decay added to the gradient (Kingma and Ba,
@@ -94,11 +101,11 @@ func (q quadratic) Values(params, prompts *graph.Node) []*graph.Node {
 func TestTrainIsAdam(t *testing.T) {
 	r := WangRecipe()
 	r.D, r.N, r.Processes, r.Batches, r.Batch, r.Rate, r.Decay = 3, 4, 3, 2, 6, .05, .3
-	start := []float64{1, -2, 3}
-	got := testkit.Must(r.Train(context.Background(), testkit.Backend(t), quadratic{3}, start))(t)
-	x, m, v := append([]float64(nil), start...), make([]float64, 3), make([]float64, 3)
+	n := quadratic{r}
+	got := testkit.Must(r.Train(context.Background(), testkit.Backend(t), n))(t)
+	x, m, v := n.Start(), make([]float64, 3), make([]float64, 3)
 	for step := range 6 {
-		prompts, rewards, err := r.batch(quadratic{3}, step)
+		prompts, rewards, err := r.batch(n, step)
 		testkit.Check(t, err)
 		phi, earned := tensors.MustCopyFlatData[float64](prompts), tensors.MustCopyFlatData[float64](rewards)
 		g := make([]float64, 3)
@@ -114,13 +121,13 @@ func TestTrainIsAdam(t *testing.T) {
 				g[i] -= 2 * delta * phi[3*b+i] / 6
 			}
 		}
-		n := float64(step + 1)
+		steps := float64(step + 1)
 		for i := range x {
 			g[i] += r.Decay * x[i]
 			m[i], v[i] = .9*m[i]+.1*g[i], .999*v[i]+.001*g[i]*g[i]
 		}
 		for i := range x {
-			x[i] -= r.Rate * (m[i] / (1 - math.Pow(.9, n))) / (math.Sqrt(v[i]/(1-math.Pow(.999, n))) + 1e-8)
+			x[i] -= r.Rate * (m[i] / (1 - math.Pow(.9, steps))) / (math.Sqrt(v[i]/(1-math.Pow(.999, steps))) + 1e-8)
 		}
 	}
 	for i := range x {
@@ -137,12 +144,12 @@ func TestRecipeRefuses(t *testing.T) {
 	train := func(ctx context.Context, change func(*Recipe)) error {
 		r := WangRecipe()
 		change(&r)
-		_, err := r.Train(ctx, on, quadratic{r.D}, make([]float64, r.D))
+		_, err := r.Train(ctx, on, quadratic{r})
 		return err
 	}
 	boyan := func(states int, gamma float64) error { _, err := Boyan(states, gamma, seed.New(1)); return err }
 	two := testkit.Must(mdp.New(.5, mat.NewDense(2, 2, []float64{1, 0, 0, 1}), mat.NewDense(2, 1, nil)))(t)
-	_, _, several := (&Process{two, []float64{1, 0}}).Solve()
+	_, _, several := (&Process{MDP: two, Start: []float64{1, 0}}).Solve()
 	for want, err := range map[string]error{
 		"stop":                        train(stopped, func(*Recipe) {}),
 		"at least one of everything":  train(t.Context(), func(r *Recipe) { r.Batches = 0 }),
@@ -162,9 +169,9 @@ func TestRecipeRefuses(t *testing.T) {
 
 // By hand: 1, 2, 6 have the mean 3 and the squared deviations 4 + 1 + 9, over 3·2.
 func TestNumbers(t *testing.T) {
-	measure := func(r Recipe) ([]float64, error) { return []float64{map[uint64]float64{5: 1, 6: 2, 7: 6}[r.Seed]}, nil }
-	quantities := []Number{{Quantity: "q", Published: 2}}
-	got := testkit.Must(WangRecipe().Numbers(Training{Seed: 5, Seeds: 3}, quantities, measure))(t)[0]
+	network := func(r Recipe) Evaluator { return quadratic{r} }
+	quantities, asked := []Number{{Quantity: "q", Published: 2}}, Training{Seed: 5, Seeds: 3, Processes: 1}
+	got := testkit.Must(WangRecipe().Numbers(t.Context(), testkit.Backend(t), asked, quantities, network))(t)[0]
 	if got.Here != 3 || math.Abs(got.Error-math.Sqrt(14./6)) > 1e-15 || got.Published != 2 {
 		t.Errorf("%+v", got)
 	}

@@ -1,13 +1,14 @@
 package method
 
 import (
+	"encoding/json"
+
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/rows"
 )
 
-// Information is how a method learns of a problem, where methods are compared with equal
-// information.
+// Information is how a method learns of a problem, where methods are compared with equal information.
 type Information string
 
 const (
@@ -23,12 +24,9 @@ type Condition struct {
 }
 
 // String returns for instance "generative, n = 48".
-func (c Condition) String() string {
-	return rows.Condition(string(c.Information), c.N, false)
-}
+func (c Condition) String() string { return rows.Condition(string(c.Information), c.N, false) }
 
-// Informed makes a method's controllers where methods are compared with equal information, for each
-// information in which it can run.
+// Informed makes a method's controllers with equal information, for each information in which it can run.
 type Informed map[Information]func(Case) (control.Controller, error)
 
 // Case is one controller to make in a condition.
@@ -40,8 +38,7 @@ type Case struct {
 	Root   uint64    // of the samples
 	// Untuned says that the values are the published ones.
 	Untuned bool
-	// Deploy returns what a recipe of a method deploys with the run's identity, trained as for the
-	// benchmark. Models are the trained networks.
+	// Deploy returns what a recipe of a method deploys with the run's identity, trained as for the benchmark.
 	Deploy func(name Name, recipe string) (Deployment, error)
 	Models *Models
 }
@@ -54,11 +51,61 @@ func (c Case) Source() baseline.Source {
 	return baseline.Walk(c.N, c.Root)
 }
 
-// StartOf returns the policy that a method starts from, by one of its values: 0 is the
-// problem's π₀, 1 the uniform one.
+// StartOf returns the policy that a method starts from, by one of its values: 0 is π₀, 1 the uniform one.
 func StartOf(value float64) baseline.Start {
 	if value == 0 {
 		return baseline.Initial
 	}
 	return baseline.Uniform
+}
+
+// InContext is the Deployment of a network that learns in its context alone, see [baseline.InContext]. Its JSON has
+// Training, Root and Cleared under the training's key.
+type InContext[C Training] struct {
+	Training C      `json:"training"`
+	Root     uint64 `json:"root"` // of the transitions
+	// Cleared lets the network forget before each round: the control in which nothing is remembered between rounds.
+	Cleared         bool `json:"cleared,omitempty"`
+	States, Actions int  `json:"-"`
+
+	Open func(*Models, *InContext[C]) (func(lives int) baseline.Reader, error) `json:"-"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (d *InContext[C]) MarshalJSON() ([]byte, error) {
+	type data InContext[C] // without this method
+	return json.Marshal(map[string]data{d.Training.Key(): data(*d)})
+}
+
+// Weights and Controller implement Deployment; the controller is a [baseline.InContext].
+func (d *InContext[C]) Weights() []Weights { return []Weights{Last(d.Training)} }
+func (d *InContext[C]) Controller(m *Models, _ float64, _ uint64) (control.Controller, error) {
+	reader, err := d.Open(m, d)
+	if err != nil {
+		return nil, err
+	}
+	return baseline.InContext{Name: d.Training.Key(), States: d.States, Actions: d.Actions, Root: d.Root,
+		Reader: reader}, nil
+}
+
+// Walking returns the controllers of a recipe that deploys an InContext, or of the one with the published values, where
+// methods are compared with equal information: on the case's walk, at a pace of their own.
+func Walking(name Name, recipe, published string) func(Case) (control.Controller, error) {
+	return func(c Case) (control.Controller, error) {
+		of := recipe
+		if c.Untuned {
+			of = published
+		}
+		d, err := c.Deploy(name, of)
+		if err != nil {
+			return nil, err
+		}
+		controller, err := d.Controller(c.Models, 0, 0)
+		if err != nil {
+			return nil, err
+		}
+		walking := controller.(baseline.InContext)
+		walking.Root = c.Root
+		return baseline.Paced{Controller: walking, N: c.N}, nil
+	}
 }

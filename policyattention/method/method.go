@@ -1,19 +1,24 @@
-// Package method says what the experiments need to know of a method: how it is called, how
-// it is trained, and how it becomes a controller.
+// Package method says what the experiments need to know of a method: its name, its training, and its controller.
 //
-// A Method is one value. Package experiment carries out what it describes, with training
-// that survives kills, stored results and verification, and knows no method by name. The
-// methods of the paper are listed in package paper; a program of one's own adds a value to
-// that list, or makes another: TestMethodFromOutside of package cli does.
+// A Method is one value. Package experiment carries out what it describes, with training that survives kills, stored
+// results and verification, and knows no method by name. The methods of the paper are listed in package paper; a
+// program of one's own adds a value to that list, or makes another: TestMethodFromOutside of package cli does.
 package method
 
 import (
 	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/gomlx/compute"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/rows"
+	"icrl/policyattention/train"
+	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/engine"
 )
 
 // Name names a method in cells, on the command line and in files.
@@ -25,11 +30,9 @@ type Method struct {
 	Label string // as text writes it
 	// Untrained says that there is nothing to train, so that it has no identities.
 	Untrained bool
-	// Tolerance, where it is not 0, is how much its loop may differ when it is run again, by
-	// another backend or on another processor, both in float32.
+	// Tolerance, if not 0, is how much its loop may differ on another backend or processor, both in float32.
 	Tolerance float64
-	// Deploy returns the controller that a cell asks for; nil stands for exact PMD. It
-	// returns an error if there is no such recipe at that size.
+	// Deploy returns the controller that a cell asks for, if there is its recipe at its size; nil is exact PMD.
 	Deploy func(Setting) (Deployment, error)
 	// Studies replace the closed loop in the blocks called so.
 	Studies  map[string]func(Setting) (Study, error)
@@ -53,8 +56,7 @@ func (r Registry) Find(name Name) (Method, error) {
 
 // Has reports whether there is a method called name.
 func (r Registry) Has(name Name) bool {
-	_, err := r.Find(name)
-	return err == nil
+	return slices.ContainsFunc(r, func(m Method) bool { return m.Name == name })
 }
 
 // Setting is what a cell and the protocol fix when they ask for a controller.
@@ -66,12 +68,10 @@ type Setting struct {
 	Eta             float64 // of the closed loop
 	Root            uint64  // of the problems that the controller runs on
 	Mixture         float64 // φ of a mixture with the uniform policy
-	// Steps are the optimizer steps that the preset gives to an actor or a critic; methods
-	// with a budget of their own have Limits. Step is the one after which weights are
-	// deployed, 0 for the last.
+	// Steps are the optimizer steps that the preset gives to an actor or a critic; methods with a budget of their own
+	// have Limits. Step is the one after which weights are deployed, 0 for the last.
 	Steps, Step int
-	// Snapshots are the steps before the last after which the weights of this identity
-	// are looked at, by method and for this recipe.
+	// Snapshots are steps before the last after which this identity's weights are looked at, by method.
 	Snapshots map[Name][]int
 	Limits    Limits
 	Tuned     map[string]baseline.StepSizes // step sizes that calibration problems chose
@@ -100,13 +100,11 @@ func (l Limits) Bound(name string, numbers ...*int) {
 type Deployment interface {
 	// Weights lists the weights that it needs.
 	Weights() []Weights
-	// Controller returns the controller. Whatever it samples comes from streams below
-	// root or below a seed of its own.
+	// Controller returns the controller. Whatever it samples comes from streams below root or below a seed of its own.
 	Controller(m *Models, eta float64, root uint64) (control.Controller, error)
 }
 
-// Separable is a Deployment whose actor and critic can be asked one by one, in contexts of
-// any origin. A nil part is the exact one.
+// Separable is a Deployment whose actor and critic can be asked one by one. A nil part is the exact one.
 type Separable interface {
 	Deployment
 	Parts() (Actor, Critic)
@@ -145,9 +143,102 @@ type Recorder interface {
 // Study is an evaluation other than a closed loop. Its JSON is its configuration.
 type Study interface {
 	Weights() []Weights
-	// Compute returns the rows of a cell, but for their key, on problems; nil where the study
-	// draws them itself.
+	// Compute returns the rows of a cell, but for their key, on problems; nil where the study draws them itself.
 	Compute(m *Models, problems []mdp.Problem) (rows.Tables, error)
 	// OwnProblems reports whether it draws its problems itself.
 	OwnProblems() bool
+}
+
+// Training is all that a training run depends on, but for the backend's arithmetic. Its JSON is its configuration.
+type Training interface {
+	Key() string      // the member of a manifest that it is
+	Name() string     // unique within a preset
+	Seconds() float64 // about how long it takes on one core of a current x86 server
+	Job() (train.Job, error)
+}
+
+// Hash returns the SHA-256 of a training's JSON in hexadecimal.
+func Hash(t Training) string { return train.Hash(train.JSON(t)) }
+
+// Weights are the weights after a step of a training run.
+type Weights struct {
+	Training Training
+	Step     int
+}
+
+// Last returns the weights after the last step of a training run.
+func Last(t Training) Weights {
+	job, _ := t.Job() // Check tells of an invalid one
+	return Weights{t, job.Steps}
+}
+
+// Check returns an error unless a file holds these very weights.
+func (w Weights) Check(path string) error {
+	job, err := w.Training.Job()
+	if err != nil {
+		return err
+	}
+	return job.Check(path, w.Step)
+}
+
+// Networks reports whether any of the weights are a network's, so that results depend on a backend's arithmetic.
+func Networks(all []Weights) bool {
+	return slices.ContainsFunc(all, func(w Weights) bool {
+		job, err := w.Training.Job()
+		return err != nil || job.Alone == nil
+	})
+}
+
+// Models loads trained weights, each once.
+type Models struct {
+	Path    func(Weights) (string, error) // of a file of weights
+	Backend func() (compute.Backend, error)
+
+	mu   sync.Mutex
+	kept map[string]any // by path
+}
+
+// Load loads weights by a function of their file's path, which refuses others.
+func Load[M any](m *Models, w Weights, read func(path string) (M, error)) (model M, err error) {
+	path, err := m.Path(w)
+	if err != nil {
+		return model, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if kept, ok := m.kept[path].(M); ok {
+		return kept, nil
+	}
+	if model, err = read(path); err == nil {
+		if m.kept == nil {
+			m.kept = map[string]any{}
+		}
+		m.kept[path] = model
+	}
+	return model, err
+}
+
+// Make loads weights and makes a model of the parameters.
+func Make[M any](m *Models, w Weights, model func(params []float32) (M, error)) (M, error) {
+	return Load(m, w, func(path string) (made M, err error) {
+		job, err := w.Training.Job()
+		if err != nil {
+			return made, err
+		}
+		params, err := job.Params(path, w.Step)
+		if err != nil {
+			return made, err
+		}
+		return model(params)
+	})
+}
+
+// Network loads the network of a training run, after its last step.
+func Network(m *Models, t interface {
+	Training
+	Network() transformer.Config
+}) (*engine.Network[float32], error) {
+	return Make(m, Last(t), func(params []float32) (*engine.Network[float32], error) {
+		return engine.New[float32](t.Network(), params)
+	})
 }

@@ -13,7 +13,6 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/transformer/engine"
 )
@@ -101,7 +100,8 @@ func TestCliffsHold(t *testing.T) {
 	double := testkit.Must(anymdp.Released())(t)
 	paths := testkit.Must(filepath.Glob("../../artifacts/paper/train/any-31000-*/weights.safetensors"))(t)
 	released := anymdp.Standard(31000)
-	params := testkit.Must(method.Last(released).Params(paths[0]))(t)
+	job := testkit.Must(released.Job())(t)
+	params := testkit.Must(job.Params(paths[0], job.Steps))(t)
 	single := testkit.Must(engine.New[float32](released.Network(), params))(t)
 	var problems []anyProblem
 	for i, p := range testkit.Must(mdp.Random.Draw(991, 8, 3, 24))(t) {

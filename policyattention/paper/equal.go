@@ -220,7 +220,7 @@ func (r equalRun) losses(controller control.Controller, problems []mdp.Problem) 
 // ownRounds is how many rounds of its own a controller has made after k rounds of the study.
 func ownRounds(c control.Controller, k int) int {
 	if p, ok := c.(baseline.Paced); ok {
-		return p.Own(k)
+		return k * p.N / baseline.Window
 	}
 	return k
 }

@@ -14,19 +14,17 @@ import (
 	"icrl/policyattention/train"
 )
 
-// Method is Liang–Lai's block among the methods. All recipes of a closed loop share the
-// trained block: its update is linear in the step sizes. "paper" has the paper's step
-// sizes; "tuned" those of the extended grid, with the start that did better there;
-// "paper-uniform" and "tuned-initial" are the same with the other start,
-// "paper-features" with dense features.
+// Method is Liang–Lai's block among the methods. All recipes of a closed loop share the trained block: its update is
+// linear in the step sizes. "paper" has the paper's; "tuned" those of the extended grid, with the start that did better
+// there; "paper-uniform" and "tuned-initial" have the other start, "paper-features" dense features.
 //
-// It is tuned by its teacher, on a grid of both step sizes, or with the recipe
-// "features" of the actor's in dense features at the paper's β; and qualified by
-// imitation of its teacher in the shape that Liang and Lai train in, "native", or in
-// the harness's.
+// It is tuned by its teacher, on a grid of both step sizes, or with the recipe "features" of the actor's in dense
+// features at the paper's β; and qualified by imitation of its teacher in Liang and Lai's shape, "native", or in the
+// harness's.
 var Method = method.Method{
-	Name: name, Label: "Liang–Lai", Deploy: deploy, Informed: informed,
-	Studies: map[string]func(method.Setting) (method.Study, error){"tuning": tune, "qualification": qualify},
+	Name: name, Label: "Liang–Lai", Deploy: deploy,
+	Informed: method.Informed{method.ByModel: informed, method.ByGenerative: informed, method.ByWindow: informed},
+	Studies:  map[string]func(method.Setting) (method.Study, error){"tuning": tune, "qualification": qualify},
 }
 
 const name = "liang-lai"
@@ -34,17 +32,6 @@ const name = "liang-lai"
 func deploy(s method.Setting) (method.Deployment, error) {
 	d := &Deployment{}
 	l := &d.LiangLai
-	var err error
-	switch s.Recipe {
-	case "paper", "paper-uniform", "paper-features":
-		l.Steps, err = PaperSteps(s.States)
-	case "tuned":
-		l.Steps = s.Tuned["uniform"]
-	case "tuned-initial":
-		l.Steps = s.Tuned["initial"]
-	default:
-		err = fmt.Errorf("no recipe %q of Liang–Lai", s.Recipe)
-	}
 	l.Start = baseline.Initial
 	if s.Recipe == "tuned" || s.Recipe == "paper-uniform" {
 		l.Start = baseline.Uniform
@@ -52,8 +39,27 @@ func deploy(s method.Setting) (method.Deployment, error) {
 	if s.Recipe == "paper-features" {
 		l.Features = baseline.Dense
 	}
+	var err error
+	switch s.Recipe {
+	case "paper", "paper-uniform", "paper-features":
+		l.Steps, err = PaperSteps(s.States)
+	case "tuned", "tuned-initial":
+		l.Steps = s.Tuned[string(l.Start)]
+	default:
+		err = fmt.Errorf("no recipe %q of Liang–Lai", s.Recipe)
+	}
 	l.Training, l.Root = Harness(s.Identity.Model, s.States).bounded(s.Limits), s.Identity.Model
 	return d, err
+}
+
+// PaperSteps returns the paper's choice for S states. It is stated for S=8 and
+// S=16 only; both actor steps are the largest value of the paper's grid.
+func PaperSteps(states int) (baseline.StepSizes, error) {
+	beta, ok := map[int]float64{8: .2, 16: .8}[states]
+	if !ok {
+		return baseline.StepSizes{}, fmt.Errorf("lianglai: the paper states no step sizes for S=%d", states)
+	}
+	return baseline.StepSizes{Alpha: 2, Beta: beta}, nil
 }
 
 // bounded returns the training within limits.
@@ -75,28 +81,36 @@ type Deployment struct {
 	} `json:"liang_lai"`
 }
 
-// Weights implements method.Deployment.
+// Weights and Controller implement method.Deployment.
 func (d *Deployment) Weights() []method.Weights {
 	return []method.Weights{method.Last(d.LiangLai.Training)}
 }
-
-// Controller implements method.Deployment.
 func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
 	l := d.LiangLai
-	block, err := l.Training.block(m, l.Steps)
+	trained, err := l.Training.load(m)
 	if err != nil {
 		return nil, err
 	}
-	return block.on(baseline.Walk(baseline.Window, l.Root), false, l.Start, l.Features, l.Root), nil
+	walk := baseline.Walk(baseline.Window, l.Root)
+	return trained.Block.WithSteps(l.Steps).on(walk, false, l.Start, l.Features, l.Root), nil
 }
 
-// block returns the trained block with step sizes.
-func (t Config) block(m *method.Models, steps baseline.StepSizes) (*Block, error) {
-	trained, err := t.load(m)
+// informed returns the trained block in any condition. Its free numbers are both step sizes and the start.
+func informed(c method.Case) (control.Controller, error) {
+	d, err := c.Deploy(name, "tuned")
 	if err != nil {
 		return nil, err
 	}
-	return trained.Block.WithSteps(steps), nil
+	trained, err := d.(*Deployment).LiangLai.Training.load(c.Models)
+	if err != nil {
+		return nil, err
+	}
+	block := trained.Block.WithSteps(baseline.StepSizes{Alpha: c.Values[0], Beta: c.Values[1]})
+	start := method.StartOf(c.Values[2])
+	if c.Information == method.ByModel {
+		return expected{block, start}, nil
+	}
+	return block.on(c.Source(), c.Information == method.ByGenerative, start, baseline.OneHot, c.Root), nil
 }
 
 // load reads the trained block.
@@ -104,20 +118,14 @@ func (t Config) load(m *method.Models) (*Trained, error) {
 	return method.Load(m, method.Last(t), func(path string) (*Trained, error) { return t.read(path, t.Steps) })
 }
 
-// Key implements method.Training.
-func (t Config) Key() string { return "liang_lai" }
-
-// Name implements method.Training.
+// Key, Name, Seconds and Job implement method.Training.
+func (t Config) Key() string  { return "liang_lai" }
 func (t Config) Name() string { return fmt.Sprintf("%s-S%d-%d", name, t.States, t.Seed) }
-
-// Seconds implements method.Training.
 func (t Config) Seconds() float64 {
 	const perWindow = 1.3e-7 // and coordinate of a column
-	width := float64(2*t.States*t.Actions + 3*t.States + 2)
-	return float64(t.Steps) * float64(t.Batch) * width * perWindow
+	return float64(t.Steps) * float64(t.Batch) * float64(NewActorCriticPrompt(t.States, t.Actions).width) * perWindow
 }
 
-// Job implements method.Training.
 func (t Config) Job() (train.Job, error) {
 	return train.Job{Config: t, Steps: t.Steps, Alone: t.run, Holds: t.check}, t.Validate()
 }
@@ -128,9 +136,8 @@ func (t Config) check(path string, step int) error {
 	return err
 }
 
-// run makes the job's run. It takes minutes, and interrupted starts again: the
-// optimizer's second moments are most of its state, and a restart at half the rate would
-// have to be part of it.
+// run makes the job's run. It takes minutes, and interrupted starts again: the optimizer's second moments are most of
+// its state, and a restart at half the rate would have to be part of it.
 func (t Config) run(ctx context.Context, dir string, progress func(train.Progress)) (*train.Result, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("lianglai: %w", err)
@@ -145,10 +152,8 @@ func (t Config) run(ctx context.Context, dir string, progress func(train.Progres
 	if err != nil {
 		return nil, err
 	}
-	r := &train.Result{
-		Weights: filepath.Join(dir, "weights.safetensors"), StepsPerSecond: rate(),
-		WallSeconds: time.Since(began).Seconds(), CPUSeconds: (backend.ProcessorTime() - cpu).Seconds(),
-	}
+	r := &train.Result{Weights: filepath.Join(dir, "weights.safetensors"), StepsPerSecond: rate(),
+		WallSeconds: time.Since(began).Seconds(), CPUSeconds: (backend.ProcessorTime() - cpu).Seconds()}
 	for _, loss := range trained.Loss {
 		r.Losses = append(r.Losses, float32(loss))
 	}

@@ -16,8 +16,7 @@ import (
 	"icrl/policyattention/stats"
 )
 
-// ImitationConfig compares a trained block with its teacher, on MDPs that
-// follow from the training's seed.
+// ImitationConfig compares a trained block with its teacher, on MDPs that follow from the training's seed.
 type ImitationConfig struct {
 	Training Config             `json:"training"`
 	Windows  int                `json:"windows"` // of the update error
@@ -51,14 +50,11 @@ func qualify(s method.Setting) (method.Study, error) {
 	return i, err
 }
 
-// Weights implements method.Study.
+// Weights and OwnProblems implement method.Study: the held-out MDPs belong to the training.
 func (c ImitationConfig) Weights() []method.Weights { return []method.Weights{method.Last(c.Training)} }
+func (c ImitationConfig) OwnProblems() bool         { return true }
 
-// OwnProblems implements method.Study: the held-out MDPs belong to the training.
-func (c ImitationConfig) OwnProblems() bool { return true }
-
-// Compute implements method.Study: the mean exact value of the block and of its teacher by number of
-// updates, and four numbers.
+// Compute implements method.Study: the mean value of block and teacher by number of updates, and four numbers.
 func (c ImitationConfig) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err error) {
 	trained, err := c.Training.load(m)
 	if err != nil {
@@ -87,20 +83,18 @@ func (c ImitationConfig) Compute(m *method.Models, _ []mdp.Problem) (all rows.Ta
 	return all, nil
 }
 
-// likeness returns the last point's gain over the start and the mean distance of the curves, both relative to the
-// teacher's gain.
+// likeness returns the last point's gain and the mean distance of the curves, both relative to the teacher's gain.
 func likeness(learned, teacher []float64) (improvement, gap float64) {
 	last := len(teacher) - 1
 	gain := teacher[last] - teacher[0]
 	return (learned[last] - learned[0]) / gain, floats.Distance(learned, teacher, 1) / float64(len(learned)) / gain
 }
 
-// updateError returns the median over held-out windows, drawn as in training
-// from fresh MDPs, of ‖increment − teacher's‖ / ‖teacher's‖ for a block with
-// α = β = 1.
+// updateError returns the median over held-out windows, drawn as in training from fresh MDPs, of ‖increment −
+// teacher's‖ / ‖teacher's‖ for a block with α = β = 1.
 func (t Config) updateError(block *Block, windows int) (float64, error) {
 	rng := seed.New(t.Seed, "lianglai", "held-out windows")
-	problems, err := drawProblems(rng.Uint64(), t.States, t.Actions, t.Gamma, windows)
+	problems, err := t.problems(rng.Uint64(), windows)
 	if err != nil {
 		return 0, err
 	}
@@ -108,23 +102,20 @@ func (t Config) updateError(block *Block, windows int) (float64, error) {
 	b.draw(rng, problems, t.Gamma, 1)
 	relative := make([]float64, windows)
 	for i := range relative {
-		dTheta, dW := block.increment(b.learner(i), b.windows[i], nil, b.pi[i])
-		target := b.target.RawRowView(i)
-		distance := math.Hypot(floats.Distance(dTheta, target[:len(dTheta)], 2),
-			floats.Distance(dW, target[len(dTheta):], 2))
+		got, target := block.increment(b.learner(i), b.windows[i], nil, b.pi[i]), b.target.RawRowView(i)
+		sa := t.States * t.Actions
+		distance := math.Hypot(floats.Distance(got[:sa], target[:sa], 2), floats.Distance(got[sa:], target[sa:], 2))
 		relative[i] = distance / floats.Norm(target, 2)
 	}
 	return stats.Median(relative), nil
 }
 
-// closeLoop runs block and teacher with the same step sizes on held-out MDPs,
-// from the same policies and random numbers. It returns the mean over MDPs and states of V^π, exact, at every
-// multiple of every updates, 0 included.
-func (t Config) closeLoop(
-	block *Block, steps baseline.StepSizes, mdps, updates, every int,
-) (learned, teacher []float64, err error) {
+// closeLoop runs block and teacher with the same step sizes on held-out MDPs, from the same policies and random
+// numbers. It returns the mean over MDPs and states of V^π, exact, at every multiple of every updates, 0 included.
+func (t Config) closeLoop(block *Block, steps baseline.StepSizes, mdps, updates, every int) (
+	learned, teacher []float64, err error) {
 	root := seed.New(t.Seed, "lianglai", "held-out MDPs").Uint64()
-	problems, err := drawProblems(root, t.States, t.Actions, t.Gamma, mdps)
+	problems, err := t.problems(root, mdps)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -132,8 +123,7 @@ func (t Config) closeLoop(
 	walk := baseline.Walk(baseline.Window, root)
 	for i, c := range []control.Controller{
 		block.WithSteps(steps).on(walk, false, baseline.Initial, baseline.OneHot, root),
-		baseline.Teacher(steps, baseline.Initial, baseline.OneHot, root),
-	} {
+		baseline.Teacher(steps, baseline.Initial, baseline.OneHot, root)} {
 		trajectories, err := c.Run(problems, updates/every*every)
 		if err != nil {
 			return nil, nil, err
@@ -174,15 +164,13 @@ type Grid struct {
 // tune is the study of the block "tuning". The paper's actor grids end at the chosen values, 2 for Liang–Lai and 4
 // for the source of Algorithm Distillation; this one goes on until the loss rises again.
 func tune(s method.Setting) (method.Study, error) {
+	alphas, betas := 9, 8
+	s.Limits.Bound("grid", &alphas, &betas)
 	t := Tuning{Root: s.Root, Grid: Grid{
 		Starts: []baseline.Start{baseline.Initial, baseline.Uniform},
-		Alphas: []float64{0.5, 1, 2, 4, 8, 16, 32, 64, 128},
-		Betas:  []float64{0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4},
+		Alphas: []float64{0.5, 1, 2, 4, 8, 16, 32, 64, 128}[:alphas],
+		Betas:  []float64{0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4}[:betas],
 	}}
-	if n, ok := s.Limits["grid"]; ok {
-		t.Grid.Alphas, t.Grid.Betas = t.Grid.Alphas[:min(n, len(t.Grid.Alphas))],
-			t.Grid.Betas[:min(n, len(t.Grid.Betas))]
-	}
 	switch s.Recipe {
 	case "":
 	case "features":
@@ -197,11 +185,9 @@ func tune(s method.Setting) (method.Study, error) {
 	return t, nil
 }
 
-// Weights implements method.Study: it needs none.
+// Weights and OwnProblems implement method.Study.
 func (t Tuning) Weights() []method.Weights { return nil }
-
-// OwnProblems implements method.Study.
-func (t Tuning) OwnProblems() bool { return false }
+func (t Tuning) OwnProblems() bool         { return false }
 
 // Compute implements method.Study: the losses at every setting of the grid, in the order of its lists, β fastest.
 func (t Tuning) Compute(_ *method.Models, problems []mdp.Problem) (all rows.Tables, err error) {

@@ -18,32 +18,24 @@ import (
 	"icrl/policyattention/train"
 )
 
-// Config is the recipe that trains a block to imitate the analytic
-// actor–critic block with α = β = 1; [Block.WithSteps] gives other
-// step sizes to what it learned.
+// Config is the recipe that trains a block to imitate the analytic actor–critic block with α = β = 1;
+// [Block.WithSteps] gives other step sizes to what it learned.
 //
-// A training example is a window of transitions, drawn from one of the MDPs
-// under softmax(θ), with θ and w standard normal. The loss is the mean over a
-// batch of the squared distance between the increments of block and teacher.
-// It is a polynomial in the parameters, whose gradient is written out here. The
-// optimizer is stochastic gradient descent in float64, preconditioned by the
-// Kronecker-factored Gauss–Newton matrix (Martens and Grosse, arXiv
-// 1503.05671). The teacher is in the model class, so the noise of batches
-// vanishes with the loss, no rate schedule is needed, and the loss falls by a
-// constant factor a step down to rounding.
+// A training example is a window of transitions, drawn from one of the MDPs under softmax(θ), with θ and w standard
+// normal. The loss is the mean over a batch of the squared distance between the increments of block and teacher. It is
+// a polynomial in the parameters, whose gradient is written out here. The optimizer is stochastic gradient descent in
+// float64, preconditioned by the Kronecker-factored Gauss–Newton matrix (Martens and Grosse, arXiv 1503.05671). The
+// teacher is in the model class, so the noise of batches vanishes with the loss, no rate schedule is needed, and the
+// loss falls by a constant factor a step down to rounding.
 //
-// The loss has bad valleys: with one-hot features the states hardly interact,
-// each of them can be learned with either sign of V, but all share P's entry
-// for the reward. A state whose sign is the wrong one stays on its branch of a
-// hyperbola, V → 0 and P → ∞. So θ and w start from zero, like those of a fresh
-// learner, and grow to full scale over the first Warmup steps: as long as δ is
-// the reward alone, that one entry gives all states the same sign.
+// The loss has bad valleys: with one-hot features the states hardly interact, each of them can be learned with either
+// sign of V, but all share P's entry for the reward. A state whose sign is the wrong one stays on its branch of a
+// hyperbola, V → 0 and P → ∞. So θ and w start from zero, like those of a fresh learner, and grow to full scale
+// over the first Warmup steps: as long as δ is the reward alone, that one entry gives all states the same sign.
 //
-// A run whose loss grows without bound all the same starts again at half the
-// rate.
+// A run whose loss grows without bound all the same starts again at half the rate.
 //
-// Package train cannot make these runs: it makes AdamW's steps in float32, and these
-// need float64, a preconditioner made from the batch, and the restarts.
+// Package train makes AdamW's steps in float32; these need float64, a preconditioner from the batch, and restarts.
 type Config struct {
 	Seed    uint64  `json:"seed"`    // root of every random stream
 	States  int     `json:"states"`  // S
@@ -58,8 +50,7 @@ type Config struct {
 	Damping float64 `json:"damping"` // ridge of each factor, relative to its mean eigenvalue
 }
 
-// Native is the shape in which Liang and Lai train, S=9, A=4, γ=.5, at the
-// paper's budget of 10,000 MDPs and 10⁷ windows.
+// Native is the shape in which Liang and Lai train, at the paper's budget of 10,000 MDPs and 10⁷ windows.
 func Native(seed uint64) Config {
 	t := Harness(seed, 9)
 	t.Actions, t.Gamma = 4, 0.5
@@ -68,10 +59,8 @@ func Native(seed uint64) Config {
 
 // Harness is the same recipe in the shape of the common harness, A=3, γ=.9.
 func Harness(seed uint64, states int) Config {
-	return Config{
-		Seed: seed, States: states, Actions: mdp.Actions, Gamma: mdp.Discount,
-		MDPs: 10_000, Batch: 20_000, Steps: 500, Rate: 0.5, Scale: 0.1, Warmup: 20, Damping: 1e-3,
-	}
+	return Config{Seed: seed, States: states, Actions: mdp.Actions, Gamma: mdp.Discount,
+		MDPs: 10_000, Batch: 20_000, Steps: 500, Rate: 0.5, Scale: 0.1, Warmup: 20, Damping: 1e-3}
 }
 
 // most bounds the numbers of MDPs, windows and steps: beyond it no run ends.
@@ -104,44 +93,38 @@ type Trained struct {
 // LossRatio is the last loss over the first.
 func (r *Trained) LossRatio() float64 { return r.Loss[len(r.Loss)-1] / r.Loss[0] }
 
-// Train runs the recipe. The function progress, unless nil, hears of each step,
-// from step 0 again after a restart. It returns an error when the recipe is not valid, when
-// the loss grows without bound at every rate, and with the cause of ctx when
-// that is done. The result is a function of the recipe alone.
+// Train runs the recipe. The function progress, unless nil, hears of each step, from step 0 again after a restart. It
+// returns an error when the recipe is not valid, when the loss grows without bound at every rate, and with the cause of
+// ctx when that is done. The result is a function of the recipe alone.
 func (t Config) Train(ctx context.Context, progress func(step int, loss float64)) (*Trained, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	prompt := NewActorCriticPrompt(t.States, t.Actions)
-	problems, err := drawProblems(seed.New(t.Seed, "lianglai", "mdps").Uint64(), t.States, t.Actions, t.Gamma, t.MDPs)
+	problems, err := t.problems(seed.New(t.Seed, "lianglai", "mdps").Uint64(), t.MDPs)
 	if err != nil {
 		return nil, err
 	}
 	for rate := t.Rate; ; rate /= 2 {
 		t.Rate = rate
-		result, err := t.attempt(ctx, prompt, problems, progress)
+		result, err := t.attempt(ctx, problems, progress)
 		if !errors.Is(err, errDiverged) || rate < 0.01 {
 			return result, err
 		}
 	}
 }
 
-// errDiverged is wrapped by the error of a run whose loss has grown without
-// bound, that is, to more than unbounded; it starts at order one and does not
-// come back from there.
+// errDiverged is wrapped by the error of a run whose loss has grown without bound, that is, to more than unbounded; it
+// starts at order one and does not come back from there.
 var errDiverged = errors.New("the loss grows without bound")
 
 const unbounded = 1e30
 
 // attempt is Train on the given MDPs, at one rate.
-func (t Config) attempt(ctx context.Context, prompt *ActorCriticPrompt, problems []mdp.Problem,
-	progress func(step int, loss float64)) (*Trained, error) {
-	rng := seed.New(t.Seed, "lianglai", "init")
+func (t Config) attempt(ctx context.Context, problems []mdp.Problem, progress func(int, float64)) (*Trained, error) {
+	prompt, rng := NewActorCriticPrompt(t.States, t.Actions), seed.New(t.Seed, "lianglai", "init")
 	draw := func() *mat.Dense { return baseline.NormalMatrix(prompt.width, prompt.width, t.Scale, rng) }
 	block := &Block{prompt, draw(), draw()}
-	fit := newFit(block, t)
-	batch := newBatch(prompt, t.Batch)
-	result := &Trained{Block: block}
+	fit, batch, result := newFit(block, t), newBatch(prompt, t.Batch), &Trained{Block: block}
 	for step := range t.Steps {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("lianglai: training stopped before step %d: %w", step, context.Cause(ctx))
@@ -160,29 +143,23 @@ func (t Config) attempt(ctx context.Context, prompt *ActorCriticPrompt, problems
 	return result, nil
 }
 
-// drawProblems draws n random problems with the discount gamma.
-func drawProblems(root uint64, states, actions int, gamma float64, n int) ([]mdp.Problem, error) {
-	problems, err := mdp.Random.Draw(root, states, actions, n)
-	if err != nil {
-		return nil, err
+// problems draws n random problems, with the discount γ in place of the family's.
+func (t Config) problems(root uint64, n int) ([]mdp.Problem, error) {
+	problems, err := mdp.Random.Draw(root, t.States, t.Actions, n)
+	for i := 0; i < len(problems) && err == nil; i++ {
+		m := problems[i].MDP
+		problems[i].MDP, err = mdp.New(t.Gamma, m.DenseP(), m.R)
 	}
-	for i, p := range problems {
-		if problems[i].MDP, err = mdp.New(gamma, p.MDP.DenseP(), p.MDP.R); err != nil {
-			return nil, err
-		}
-	}
-	return problems, nil
+	return problems, err
 }
 
-// active returns, as views, the parts of P and V that the increments depend on:
-// P's rows of context coordinates and columns of query coordinates, V's rows of
-// θ and w and columns of context coordinates. Everything else multiplies a zero
-// of the prompt or is not read, has no gradient, and keeps its initial value.
+// active returns, as views, the parts of P and V that the increments depend on: P's rows of context coordinates and
+// columns of query coordinates, V's rows of θ and w and columns of context coordinates. Everything else multiplies a
+// zero of the prompt or is not read, has no gradient, and keeps its initial value.
 func (b *Block) active() (activeP, activeV *mat.Dense) {
 	context := b.Prompt.theta.from
 	activeP = b.P.Slice(0, context, context, b.Prompt.width).(*mat.Dense)
-	activeV = b.V.Slice(context, b.Prompt.one.from, 0, context).(*mat.Dense)
-	return activeP, activeV
+	return activeP, b.V.Slice(context, b.Prompt.one.from, 0, context).(*mat.Dense)
 }
 
 // batch is a set of windows with their queries and the teacher's increments.
@@ -195,13 +172,9 @@ type batch struct {
 }
 
 func newBatch(prompt *ActorCriticPrompt, size int) *batch {
-	b := &batch{
-		prompt:  prompt,
-		windows: make([][]baseline.Transition, size),
-		pi:      make([]*mat.Dense, size),
-		query:   mat.NewDense(size, prompt.width-prompt.theta.from, nil),
-		target:  mat.NewDense(size, prompt.theta.size+prompt.w.size, nil),
-	}
+	b := &batch{prompt: prompt, windows: make([][]baseline.Transition, size), pi: make([]*mat.Dense, size),
+		query:  mat.NewDense(size, prompt.width-prompt.theta.from, nil),
+		target: mat.NewDense(size, prompt.one.from-prompt.theta.from, nil)}
 	for i := range b.windows {
 		b.windows[i] = make([]baseline.Transition, baseline.Window)
 	}
@@ -210,7 +183,6 @@ func newBatch(prompt *ActorCriticPrompt, size int) *batch {
 
 // draw fills the batch anew, with θ and w from N(0, scale²).
 func (b *batch) draw(rng *rand.Rand, problems []mdp.Problem, gamma, scale float64) {
-	sa := b.prompt.theta.size
 	for i, window := range b.windows {
 		query := b.query.RawRowView(i)
 		for j := range query[:len(query)-1] {
@@ -221,9 +193,7 @@ func (b *batch) draw(rng *rand.Rand, problems []mdp.Problem, gamma, scale float6
 		b.pi[i] = learner.Policy()
 		m := problems[rng.IntN(len(problems))].MDP
 		baseline.NewChain(m, rng).Walk(b.pi[i], window)
-		dTheta, dW := learner.Increment(window, b.pi[i], gamma, baseline.StepSizes{Alpha: 1, Beta: 1})
-		copy(b.target.RawRowView(i), dTheta)
-		copy(b.target.RawRowView(i)[sa:], dW)
+		b.target.SetRow(i, learner.Increment(window, b.pi[i], gamma, baseline.StepSizes{Alpha: 1, Beta: 1}))
 	}
 }
 
@@ -234,9 +204,7 @@ func (b *batch) learner(i int) *baseline.ActorCritic {
 	return &baseline.ActorCritic{Theta: theta, W: query[sa : len(query)-1]}
 }
 
-// mix sets every row of out to C_i u_i, where u_i is a row of u and C_i =
-// (1/n) Σ z zᵀ over the context columns z of window i. It makes use of the
-// zeros in z.
+// mix sets row i of out to C_i u_i, u_i that of u and C_i = (1/n) Σ z zᵀ over the sparse columns z of window i.
 func (b *batch) mix(out, u *mat.Dense) {
 	p := b.prompt
 	if out.IsEmpty() {
@@ -269,31 +237,26 @@ func (b *batch) mix(out, u *mat.Dense) {
 type fit struct {
 	rate, damping float64
 	p, v          *mat.Dense // the active parameters
-	// Second moments of the vectors whose outer products the gradients are means
-	// of: gradV of e yᵀ, gradP of (C Vᵀe) qᵀ, for residuals e.
+	// Second moments of the vectors in the gradients, which are of e yᵀ and of (C Vᵀe) qᵀ for residuals e.
 	value, sensitivity, query moment
 
 	u, y, out, signs, g, h, gradP, gradV mat.Dense // reused in every step
 }
 
 func newFit(b *Block, t Config) *fit {
-	f := &fit{rate: t.Rate, damping: t.Damping}
-	f.p, f.v = b.active()
-	return f
+	p, v := b.active()
+	return &fit{rate: t.Rate, damping: t.Damping, p: p, v: v}
 }
 
-// gradient returns the loss on a batch, mean_i ‖V C_i P q_i − target_i‖², and
-// leaves half its gradient in gradP and gradV.
+// gradient returns the loss, mean_i ‖V C_i P q_i − target_i‖², and leaves half its gradient in gradP and gradV.
 func (f *fit) gradient(b *batch) (loss float64) {
 	n, _ := b.query.Dims()
 	f.u.Mul(b.query, f.p.T())
 	b.mix(&f.y, &f.u)
 	f.out.Mul(&f.y, f.v.T())
 	f.out.Sub(&f.out, b.target)
-	for i := range n {
-		for _, e := range f.out.RawRowView(i) {
-			loss += e * e
-		}
+	for _, e := range f.out.RawMatrix().Data {
+		loss += e * e
 	}
 	f.out.Scale(1/float64(n), &f.out)
 	f.gradV.Mul(f.out.T(), &f.y)
@@ -303,9 +266,8 @@ func (f *fit) gradient(b *batch) (loss float64) {
 	return loss / float64(n)
 }
 
-// step takes a step of the optimizer and returns the loss before it. The
-// Gauss–Newton matrix of V given P is I ⊗ E[y yᵀ]; that of P given V is
-// E[C Vᵀ V C ⊗ q qᵀ], which factors since q hardly depends on the window. Random
+// step takes a step of the optimizer and returns the loss before it. The Gauss–Newton matrix of V given P is I ⊗
+// E[y yᵀ]; that of P given V is E[C Vᵀ V C ⊗ q qᵀ], which factors since q hardly depends on the window. Random
 // signs ε estimate E[C Vᵀ V C] as the second moment of C Vᵀ ε.
 func (f *fit) step(b *batch, rng *rand.Rand) (loss float64, err error) {
 	loss = f.gradient(b)
@@ -360,9 +322,8 @@ func (m *moment) add(x *mat.Dense) {
 	m.weight = keep*m.weight + 1 - keep
 }
 
-// solve sets x to (M + ridge·I)⁻¹ y, M being the running mean and ridge the
-// damping times its mean eigenvalue. The ridge also covers the directions in
-// which there is nothing to learn, such as adding a constant to a row of θ.
+// solve sets x to (M + ridge·I)⁻¹ y, M being the running mean and ridge the damping times its mean eigenvalue. The
+// ridge also covers the directions in which there is nothing to learn, such as adding a constant to a row of θ.
 func (m *moment) solve(x *mat.Dense, y mat.Matrix, damping float64) error {
 	d := m.sum.SymmetricDim()
 	var ridged mat.SymDense
@@ -379,15 +340,12 @@ func (m *moment) solve(x *mat.Dense, y mat.Matrix, damping float64) error {
 	return chol.SolveTo(x, y)
 }
 
-// write stores a trained block with its recipe: "P" and "V" [d, d] and "loss"
-// [Steps], all float64, and the recipe as JSON under "config".
+// write stores a trained block: "P" and "V" [d, d] and "loss" [Steps], and the recipe as JSON under "config".
 func (t Config) write(path string, trained *Trained) error {
-	block := func(name string, m *mat.Dense) safetensors.Tensor {
-		rows, cols := m.Dims()
-		return safetensors.Tensor{Name: name, Shape: []int{rows, cols}, Data: m.RawMatrix().Data}
-	}
+	b, d := trained.Block, trained.Block.Prompt.width
 	f := &safetensors.File{Metadata: map[string]string{"config": string(train.JSON(t))}, Tensors: []safetensors.Tensor{
-		block("P", trained.Block.P), block("V", trained.Block.V),
+		{Name: "P", Shape: []int{d, d}, Data: b.P.RawMatrix().Data},
+		{Name: "V", Shape: []int{d, d}, Data: b.V.RawMatrix().Data},
 		{Name: "loss", Shape: []int{len(trained.Loss)}, Data: trained.Loss},
 	}}
 	return safetensors.WriteFile(path, f)
@@ -409,8 +367,7 @@ func (t Config) read(path string, step int) (*Trained, error) {
 	for i, name := range []string{"P", "V", "loss"} {
 		size := []int{d * d, d * d, t.Steps}[i]
 		parts[i], err = safetensors.Get[float64](f, name)
-		norm := floats.Norm(parts[i], math.Inf(1))
-		if err == nil && (len(parts[i]) != size || math.IsInf(norm, 1) || floats.HasNaN(parts[i])) {
+		if err == nil && (len(parts[i]) != size || !(floats.Norm(parts[i], math.Inf(1)) <= math.MaxFloat64)) {
 			err = fmt.Errorf("%d numbers, want %d that are finite", len(parts[i]), size)
 		}
 		if err != nil {

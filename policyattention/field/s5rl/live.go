@@ -38,11 +38,9 @@ type reader struct {
 
 // reader returns one that has read nothing.
 func (c Config) reader(exec *Exec, params []float32, lives int, cleared bool) *reader {
-	return &reader{
-		Config: c, exec: exec, params: tensors.FromFlatDataAndDimensions(params, len(params)), lives: lives,
-		re: tensors.FromScalarAndDimensions(float32(0), lives, c.State/2), cleared: cleared,
-		im: tensors.FromScalarAndDimensions(float32(0), lives, c.State/2),
-	}
+	none := func() *tensors.Tensor { return tensors.FromScalarAndDimensions(float32(0), lives, c.State/2) }
+	return &reader{Config: c, exec: exec, params: tensors.FromFlatDataAndDimensions(params, len(params)), lives: lives,
+		re: none(), im: none(), cleared: cleared}
 }
 
 // Begin implements baseline.Reader.
@@ -101,47 +99,45 @@ func (r *reader) Read(k int, alternatives bool, token func(life, j int) baseline
 	return p, nil
 }
 
-// rollouts are the lives of the network in training. A rollout is a function of its number and of
-// the weights.
+// rollouts are the lives of the network in training. A rollout is a function of its number and of the weights.
 type rollouts struct {
 	Config
-	exec *Exec
-	at   int // the step before which the lives were lived
-	// What was seen, [Life+1] of each row; and [Rows·Life] of the action after each token: its logarithm of
-	// probability, its advantage, what the critic is to say, and what it has said.
-	histories                      [][]baseline.Token
-	logp, advantage, target, value []float32
+	exec      *Exec
+	at        int                // the step before which the lives were lived
+	histories [][]baseline.Token // what was seen, [Life+1] of each row
+	steps     [][]step           // [Life] of each row
 }
 
+// step is about the action after a token: log p, its advantage, what the critic is to say, and what it has said.
+type step struct{ logp, advantage, target, value float32 }
+
 // collect lives, see train.Batches.
-func (r *rollouts) collect(on compute.Backend, step int, params []float32) (err error) {
+func (r *rollouts) collect(on compute.Backend, at int, params []float32) (err error) {
 	if r.exec == nil {
 		if r.exec, err = r.compile(on); err != nil {
 			return err
 		}
 	}
-	k := step / r.every()
+	k := at / r.every()
 	root := seed.New(r.Seed, "s5rl", "problems", k).Uint64() // a digest: no evaluation root
 	problems, err := mdp.Random.Draw(root, r.States, r.Actions, r.Rows)
 	if err != nil {
 		return err
 	}
-	for _, x := range []*[]float32{&r.logp, &r.advantage, &r.target, &r.value} {
-		*x = make([]float32, r.Rows*r.Life)
-	}
 	chains := make([]*baseline.Chain, r.Rows)
+	r.steps = make([][]step, r.Rows)
 	for i, p := range problems {
 		chains[i] = baseline.NewChain(p.MDP, seed.New(r.Seed, "s5rl", "life", k, 0, i))
+		r.steps[i] = make([]step, r.Life)
 	}
 	reader := r.reader(r.exec, params, r.Rows, false)
 	lives := baseline.NewLives(reader, chains)
-	r.at, r.histories = step, lives.Histories
-	for t := range r.Life {
-		if err := lives.Act(func(i int, p float64) {
-			r.logp[i*r.Life+t], r.value[i*r.Life+t] = float32(math.Log(p)), reader.values[i]
-		}); err != nil {
-			return err
-		}
+	r.at, r.histories = at, lives.Histories
+	err = lives.Act(r.Life, func(t, i int, p float64) {
+		r.steps[i][t] = step{logp: float32(math.Log(p)), value: reader.values[i]}
+	})
+	if err != nil {
+		return err
 	}
 	_, err = lives.Take(1)
 	for i, next := range reader.values {
@@ -155,29 +151,29 @@ func (r *rollouts) collect(on compute.Backend, step int, params []float32) (err 
 func (r *rollouts) estimate(row int, next float32) {
 	sum, after := 0., float64(next)
 	for t := r.Life - 1; t >= 0; t-- {
-		at := row*r.Life + t
-		delta := float64(r.histories[row][t+1].Reward) + r.Gamma*after - float64(r.value[at])
-		sum, after = delta+r.Gamma*r.Lambda*sum, float64(r.value[at])
-		r.advantage[at], r.target[at] = float32(sum), float32(sum)+r.value[at]
+		x := &r.steps[row][t]
+		delta := float64(r.histories[row][t+1].Reward) + r.Gamma*after - float64(x.value)
+		sum, after = delta+r.Gamma*r.Lambda*sum, float64(x.value)
+		x.advantage, x.target = float32(sum), float32(sum)+x.value
 	}
 }
 
 // batch returns the rows of a minibatch, with advantages normalized over them.
-func (r *rollouts) batch(step int) ([]*tensors.Tensor, error) {
-	if step < r.at || step >= r.at+r.every() || r.histories == nil {
-		return nil, fmt.Errorf("s5rl: no rollout for step %d", step+1)
+func (r *rollouts) batch(at int) ([]*tensors.Tensor, error) {
+	if at < r.at || at >= r.at+r.every() || r.histories == nil {
+		return nil, fmt.Errorf("s5rl: no rollout for step %d", at+1)
 	}
 	length, rows := r.Life, r.Rows/r.Minibatches
-	order := seed.New(r.Seed, "s5rl", "order", step/r.Minibatches).Perm(r.Rows)[step%r.Minibatches*rows:][:rows]
+	order := seed.New(r.Seed, "s5rl", "order", at/r.Minibatches).Perm(r.Rows)[at%r.Minibatches*rows:][:rows]
 	var advantage []float64
 	reals := make([][]float32, 4)
 	for _, row := range order {
-		for i, x := range [][]float32{r.logp, r.advantage, r.target, r.value} {
-			reals[i] = append(reals[i], x[row*length:][:length]...)
+		for _, x := range r.steps[row] {
+			advantage = append(advantage, float64(x.advantage))
+			for i, v := range []float32{x.logp, x.advantage, x.target, x.value} {
+				reals[i] = append(reals[i], v)
+			}
 		}
-	}
-	for _, x := range reals[1] {
-		advantage = append(advantage, float64(x))
 	}
 	mean, variance := stat.PopMeanVariance(advantage, nil)
 	for i, x := range advantage {

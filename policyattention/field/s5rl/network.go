@@ -1,18 +1,22 @@
 package s5rl
 
 import (
+	"fmt"
+	"math"
+	"math/cmplx"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/transformer"
 )
 
-// dense is a layer x ↦ xW + b, at first with W a multiple of orthonormal rows or columns (Saxe et al., arXiv
-// 1312.6120) and b = 0.
+// dense is a layer x ↦ xW + b, at first with W = gain · orthonormal rows or columns (arXiv 1312.6120) and b = 0.
 type dense struct {
 	name    string
 	in, out int
@@ -51,11 +55,9 @@ func (c Config) parameters() (layout []transformer.Tensor, params []float32) {
 	return layout, params
 }
 
-// Layout implements train.Trainable.
+// Layout and Init implement train.Trainable.
 func (c Config) Layout() []transformer.Tensor { layout, _ := c.parameters(); return layout }
-
-// Init implements train.Trainable.
-func (c Config) Init() []float32 { _, params := c.parameters(); return params }
+func (c Config) Init() []float32              { _, params := c.parameters(); return params }
 
 // inputs builds the features [T, B, features] and the resets [T, B] from tokens, each [T, B]: the state, the action and
 // the reward before, and the state now. They are a one-hot of the pair of state and action before, less 1/SA, and the
@@ -99,8 +101,7 @@ func (c Config) apply(params *Node, tokens []*Node, states number) (logits, valu
 	return logits, Squeeze(own(through(x, critic), 1), -1), after
 }
 
-// Loss implements train.Trainable: PPO's on rows [B, T] that begin with new lives. The arrays of a batch are those of
-// rollouts.batch.
+// Loss implements train.Trainable: PPO's on rows [B, T] that begin with new lives, as rollouts.batch has them.
 func (c Config) Loss(params *Node, _, batch []*Node) *Node {
 	turned := make([]*Node, len(batch)) // [T, B]
 	for i, x := range batch {
@@ -117,4 +118,182 @@ func (c Config) Loss(params *Node, _, batch []*Node) *Node {
 	critic := MulScalar(ReduceAllMean(Max(Square(Sub(values, target)), Square(Sub(near, target)))), .5)
 	entropy := Neg(ReduceAllMean(ReduceSum(Mul(Exp(logp), logp), -1)))
 	return Sub(MulScalar(critic, c.Value), Add(gain, MulScalar(entropy, c.Entropy)))
+}
+
+// A layer of S5 (Smith et al., arXiv 2208.04933) with the resets of Lu et al. is a linear recurrence over complex
+// numbers, run along a sequence in logarithmic depth, in which a flag clears the state at the beginning of an
+// episode. A state of N numbers is diagonalized; its eigenvalues come in conjugate pairs, so half of them, P = N/2,
+// are kept. With Δ a number for each,
+//
+//	x_t = (1 − reset_t) Λ̄ x_{t−1} + B̄ u_t,   y_t = 2 Re(C x_t) + D u_t,
+//	Λ̄ = exp(ΛΔ),   B̄ = (Λ̄ − 1)/Λ · B   (zero-order hold),
+//
+// and the layer returns u_t + W₁g_t ⊙ σ(W₂g_t) with g = GELU(y), each W with a bias.
+
+// shapes are those of a layer's parameters, which lie one after the other: the real and the imaginary part of Λ and
+// log Δ [P], of B [P, H], of C [H, P], D, and of both W [H, H], from outputs to inputs, and their biases.
+func (c Config) shapes() [][]int {
+	h, p := c.Width, c.State/2
+	return [][]int{{p}, {p}, {p}, {p, h}, {p, h}, {h, p}, {h, p}, {h}, {h, h}, {h}, {h, h}, {h}}
+}
+
+// size is the number of entries of an array.
+func size(shape []int) int { return transformer.Tensor{Shape: shape}.Size() }
+
+// diagonalize returns, of the normal part S = A + PPᵀ [n, n] of HiPPO-LegS, the eigenvalues Λ [n/2] with negative
+// imaginary part, by falling size of it, and their unit eigenvectors V, V[j] [n] that of Λ[j]. The others are the
+// conjugates. With A as −√((2i+1)(2j+1)) below the diagonal, −(i+1) on it and 0 above, and P_i = √(i+½), S
+// is −½ on the diagonal and otherwise skew-symmetric.
+func diagonalize(n int) (lambda []complex128, v [][]complex128) {
+	// The real form of the Hermitian matrix −i(S + ½): each eigenvalue comes twice, with a + ib and with i(a + ib).
+	double := mat.NewSymDense(2*n, nil)
+	for i := range n {
+		for j := range i {
+			half := math.Sqrt((float64(i) + .5) * (float64(j) + .5))
+			double.SetSym(i, n+j, -half)
+			double.SetSym(j, n+i, half)
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(double, true) {
+		panic(fmt.Sprintf("s5rl: no eigenvalues of the HiPPO matrix of size %d were found", n))
+	}
+	values := eigen.Values(nil) // ascending
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	for k := 0; k < n; k += 2 {
+		vector := make([]complex128, n)
+		for i := range vector {
+			vector[i] = complex(vectors.At(i, k), vectors.At(n+i, k))
+		}
+		lambda, v = append(lambda, complex(-.5, values[k])), append(v, vector)
+	}
+	return lambda, v
+}
+
+// layer draws a layer's parameters: Λ and V of the blocks' matrices S along a diagonal, with the mean of S's diagonal,
+// −½, as real part; B real with Lecun's normal distribution, as VᴴB; C complex with the same, as CV, times Out; D
+// standard normal, times Skip; log Δ uniform between the logarithms of .001 and .1; W with Lecun's, biases 0.
+func (c Config) layer(rng *rand.Rand) []float64 {
+	const minStep, maxStep = .001, .1
+	lambda, v := diagonalize(c.State / c.Blocks)
+	h, p, size := c.Width, c.State/2, len(v[0])
+	parts := make([][]float64, len(c.shapes())) // see shapes
+	for j := range p {
+		x := lambda[j%len(lambda)]
+		parts[0], parts[1] = append(parts[0], real(x)), append(parts[1], imag(x))
+		parts[2] = append(parts[2], math.Log(minStep)+rng.Float64()*math.Log(maxStep/minStep))
+	}
+	b := baseline.Normal(c.State*h, 1, rng)
+	for j := range p { // in block j/len(v)
+		for k := range h {
+			sum := 0i
+			for i, x := range v[j%len(v)] {
+				sum += cmplx.Conj(x) * complex(b[(j/len(v)*size+i)*h+k]/math.Sqrt(float64(h)), 0)
+			}
+			parts[3], parts[4] = append(parts[3], real(sum)), append(parts[4], imag(sum))
+		}
+	}
+	for range h {
+		row := baseline.Normal(2*c.State, 1/math.Sqrt(float64(c.State)), rng)
+		for j := range p {
+			sum := 0i
+			for i, x := range v[j%len(v)] {
+				at := 2 * (j/len(v)*size + i)
+				sum += complex(row[at], row[at+1]) * x
+			}
+			parts[5], parts[6] = append(parts[5], c.Out*real(sum)), append(parts[6], c.Out*imag(sum))
+		}
+	}
+	parts[7] = baseline.Normal(h, c.Skip, rng)
+	for _, w := range []int{8, 10} {
+		parts[w], parts[w+1] = baseline.Normal(h*h, 1, rng), make([]float64, h)
+		for i := range parts[w] {
+			parts[w][i] /= math.Sqrt(float64(h))
+		}
+	}
+	return slices.Concat(parts...)
+}
+
+// number is an array of complex numbers as two of reals: GoMLX's pure-Go backend has no complex ones.
+type number struct{ re, im *Node }
+
+func (a number) times(b number) number {
+	return number{Sub(Mul(a.re, b.re), Mul(a.im, b.im)), Add(Mul(a.re, b.im), Mul(a.im, b.re))}
+}
+
+// each applies f to both parts.
+func (a number) each(f func(*Node) *Node) number { return number{f(a.re), f(a.im)} }
+
+// slice is a range of the first axis.
+func slice(x *Node, from, to int) *Node { return SliceAxis(x, 0, AxisRange(from, to)) }
+
+// parts takes arrays off a flat vector, one after the other.
+func parts(params *Node) func(shape ...int) *Node {
+	at := 0
+	return func(shape ...int) *Node {
+		at += size(shape)
+		return Reshape(slice(params, at-size(shape), at), shape...)
+	}
+}
+
+// scan returns x_t = keep_t Λ̄ x_{t−1} + b_t, x_{−1} = 0, for Λ̄ [1, 1, P], keep [T, B, 1] and b [T, B, P], in
+// ⌈log₂T⌉ rounds: what stands at t stands for steps t−s+1 … t, and is joined with that of t−s to stand for
+// twice as many: (a, b)∘(a′, b′) = (a a′, a b′ + b). Each a is Λ̄ˢ, for all t, times the steps' keep.
+func scan(decay number, keep *Node, b number) number {
+	length := b.re.Shape().Dimensions[0]
+	for s := 1; s < length; s *= 2 {
+		kept := slice(keep, s, length)
+		before := decay.times(b.each(func(x *Node) *Node { return slice(x, 0, length-s) }))
+		join := func(b, before *Node) *Node {
+			return Concatenate([]*Node{slice(b, 0, s), Add(Mul(kept, before), slice(b, s, length))}, 0)
+		}
+		b = number{join(b.re, before.re), join(b.im, before.im)}
+		keep = Concatenate([]*Node{slice(keep, 0, s), Mul(kept, slice(keep, 0, length-s))}, 0)
+		decay = decay.times(decay)
+	}
+	return b
+}
+
+// s5 builds a layer on inputs u [T, B, H] with reset [T, B], 1 where an episode begins at step t and else 0, from
+// states x [B, P]; take yields its parameters by their shapes. It returns the outputs [T, B, H] and the last states.
+//
+// A reset multiplies Λ̄ by zero, to which the operator of Lu et al. (their section 3.2) comes: what lies before it
+// drops out of the product.
+func (c Config) s5(take func(shape ...int) *Node, u, reset *Node, x number) (out *Node, last number) {
+	var p []*Node
+	for _, shape := range c.shapes() {
+		p = append(p, take(shape...))
+	}
+	row := func(x *Node) *Node { return ExpandDims(x, 0, 0) }
+	decay, gain := hold(p[0], p[1], p[2])
+	input := gain.each(row).times(number{Einsum("tbh,ph->tbp", u, p[3]), Einsum("tbh,ph->tbp", u, p[4])})
+	keep := ExpandDims(OneMinus(reset), -1) // [T, B, 1]
+	// The state comes before the first step as its input.
+	keep = Concatenate([]*Node{ZerosLike(slice(keep, 0, 1)), keep}, 0)
+	states := scan(decay.each(row), keep, number{
+		Concatenate([]*Node{ExpandDims(x.re, 0), input.re}, 0), Concatenate([]*Node{ExpandDims(x.im, 0), input.im}, 0),
+	}).each(func(x *Node) *Node { return SliceAxis(x, 0, AxisRange(1)) })
+	y := MulScalar(Sub(Einsum("tbp,hp->tbh", states.re, p[5]), Einsum("tbp,hp->tbh", states.im, p[6])), 2)
+	g := gelu(Add(y, Mul(u, row(p[7]))))
+	value := Add(Einsum("tbk,hk->tbh", g, p[8]), row(p[9]))
+	gate := Add(Einsum("tbk,hk->tbh", g, p[10]), row(p[11]))
+	last = states.each(func(x *Node) *Node { return Squeeze(SliceAxis(x, 0, AxisElem(-1)), 0) })
+	return Add(u, Mul(value, Sigmoid(gate))), last
+}
+
+// hold builds Λ̄ and (Λ̄ − 1)/Λ [P].
+func hold(re, im, logStep *Node) (decay, gain number) {
+	step := Exp(logStep)
+	size, angle := Exp(Mul(re, step)), Mul(im, step)
+	decay = number{Mul(size, Cos(angle)), Mul(size, Sin(angle))}
+	// 1/Λ is its conjugate over its squared size.
+	square := Add(Square(re), Square(im))
+	return decay, number{AddScalar(decay.re, -1), decay.im}.times(number{Div(re, square), Neg(Div(im, square))})
+}
+
+// gelu builds x·Φ(x) by the approximation with tanh that jax.nn.gelu has, without GoMLX's power function.
+func gelu(x *Node) *Node {
+	inner := MulScalar(Add(x, MulScalar(Mul(x, Square(x)), .044715)), math.Sqrt(2/math.Pi))
+	return Mul(MulScalar(x, .5), OnePlus(Tanh(inner)))
 }

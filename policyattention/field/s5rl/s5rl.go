@@ -1,13 +1,11 @@
-// Package s5rl is in-context reinforcement learning with structured state space models (Lu et
-// al., arXiv 2303.03982; public code luchris429/popjaxrl): an actor and a critic on layers of
-// S5, trained online by proximal policy optimization (PPO, arXiv 1707.06347) on problems
-// that are drawn anew all the time. Within a life it sees one problem; what it learns of it is in
-// the layers' state, and its weights stay.
+// Package s5rl is in-context reinforcement learning with structured state space models (Lu et al., arXiv 2303.03982;
+// public code luchris429/popjaxrl): an actor and a critic on layers of S5, trained online by proximal policy
+// optimization (PPO, arXiv 1707.06347) on problems that are drawn anew all the time. Within a life it sees one problem;
+// what it learns of it is in the layers' state, and its weights stay.
 //
-// At a step the network sees which pair of state and action came before and the reward of that
-// pair (zeros at the first step of a life), the state now, and a flag at the first step, which
-// also clears the layers' state. It writes logits and a value for every state, of which the state
-// now picks its own.
+// At a step the network sees which pair of state and action came before and the reward of that pair (zeros at the first
+// step of a life), the state now, and a flag at the first step, which also clears the layers' state. It writes logits
+// and a value for every state, of which the state now picks its own.
 package s5rl
 
 import (
@@ -62,17 +60,14 @@ const name = "s5rl"
 // up what a life shows, while of 32 pairs all but a few turn around within some steps.
 const block = 4
 
-// CPU is the recipe for a core of a CPU; docs/field.md lists what it changes of the source's (run_popgym.py), and says
-// how it was chosen.
+// CPU is the recipe for a core of a CPU; docs/field.md says what it changes of the source's (run_popgym.py), and why.
 func CPU(seed uint64, states int) Config {
 	const steps = 2_560
-	return Config{
-		Method: name, Seed: seed, States: states, Actions: mdp.Actions,
+	return Config{Method: name, Seed: seed, States: states, Actions: mdp.Actions,
 		Width: 64, State: 8 * states, Blocks: 8 * states / block, Layers: 1, Hidden: 64,
 		Steps: steps, Rows: 32, Lives: 1, Life: 800, Epochs: 2, Minibatches: 8,
 		Gamma: .5, Lambda: .5, Ratio: .2, Entropy: .05, Value: 1, Scale: 2, Out: 20, Skip: 0, Norm: .5,
-		Optimizer: transformer.AdamW{LearningRate: 4e-3, Beta1: .9, Beta2: .999, Epsilon: 1e-5, Cosine: steps},
-	}
+		Optimizer: transformer.AdamW{LearningRate: 4e-3, Beta1: .9, Beta2: .999, Epsilon: 1e-5, Cosine: steps}}
 }
 
 // every is how many steps are made with a rollout.
@@ -152,27 +147,20 @@ func open(m *method.Models, d *method.InContext[Config]) (func(lives int) baseli
 	return func(lives int) baseline.Reader { return c.reader(n.Exec, n.params, lives, d.Cleared) }, err
 }
 
-// Key implements method.Training.
-func (c Config) Key() string { return name }
-
-// Name implements method.Training.
+// Key, Name, Seconds and Job implement method.Training.
+func (c Config) Key() string  { return name }
 func (c Config) Name() string { return fmt.Sprintf("%s-S%d-%d", name, c.States, c.Seed) }
-
-// Seconds implements method.Training.
 func (c Config) Seconds() float64 {
 	const perParameter = 4.5e-10 // and step of a life, forwards and back
 	steps := float64(c.Steps/c.every()*c.Rows*c.Life) * (float64(c.Epochs) + .5)
 	return perParameter * float64(len(c.Init())) * steps
 }
 
-// Job implements method.Training.
 func (c Config) Job() (train.Job, error) {
 	if err := c.Validate(); err != nil {
 		return train.Job{Config: c, Steps: c.Steps}, err
 	}
 	r := &rollouts{Config: c}
-	return train.Job{
-		Config: c, Model: c, Batches: train.Batches{Arrays: r.batch, Collect: r.collect, Every: c.every()},
-		Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps,
-	}, nil
+	batches := train.Batches{Arrays: r.batch, Collect: r.collect, Every: c.every()}
+	return train.Job{Config: c, Model: c, Batches: batches, Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps}, nil
 }

@@ -127,7 +127,7 @@ func TestCollectedIsWhatWasSeen(t *testing.T) {
 			t.Errorf("row %d: another look at the same weights gives another life", row)
 		}
 		for k := range c.Life {
-			m, a, i := ps[row].MDP, h[k+1].Previous, row*c.Life+k
+			m, a, x := ps[row].MDP, h[k+1].Previous, r.steps[row][k]
 			if want := m.R.At(int(h[k].State), int(a)); math.Abs(float64(h[k+1].Reward)-want) > 1e-7 {
 				t.Fatalf("row %d, step %d earned %v, want %v", row, k, h[k+1].Reward, want)
 			}
@@ -135,10 +135,8 @@ func TestCollectedIsWhatWasSeen(t *testing.T) {
 			p := slices.Clone(logits[k])
 			pmd.Softmax(p)
 			logp, value := math.Log(p[a]), values[k]
-			if math.Abs(float64(r.logp[i])-logp) > 1e-4 ||
-				math.Abs(float64(r.value[i])-value) > 1e-4*(1+math.Abs(value)) {
-				t.Fatalf("row %d, step %d: log p %v and value %v, want %v and %v", row, k, r.logp[i], r.value[i],
-					logp, value)
+			if math.Abs(float64(x.logp)-logp) > 1e-4 || math.Abs(float64(x.value)-value) > 1e-4*(1+math.Abs(value)) {
+				t.Fatalf("row %d, step %d: %+v, want log p %v and value %v", row, k, x, logp, value)
 			}
 		}
 	}
@@ -150,29 +148,28 @@ func TestEstimate(t *testing.T) {
 	c := tiny()
 	c.Life = 4
 	reward, value := []float32{1, -2, .5, 3}, []float32{.1, .2, -.3, .4, 2}
-	advantage, target := make([]float32, 4), make([]float32, 4)
-	h := [][]baseline.Token{{{}}}
-	for _, x := range reward {
+	h, steps := [][]baseline.Token{{{}}}, make([]step, 4)
+	for i, x := range reward {
 		h[0] = append(h[0], baseline.Token{Reward: x})
+		steps[i].value = value[i]
 	}
 	for _, c.Lambda = range []float64{0, .7, 1} {
-		(&rollouts{Config: c, histories: h, value: value, advantage: advantage, target: target}).estimate(0, value[4])
+		(&rollouts{Config: c, histories: h, steps: [][]step{steps}}).estimate(0, value[4])
 		for t0 := range reward {
 			want := 0.
 			for k := t0; k < len(reward); k++ {
 				delta := float64(reward[k]) + c.Gamma*float64(value[k+1]) - float64(value[k])
 				want += math.Pow(c.Gamma*c.Lambda, float64(k-t0)) * delta
 			}
-			if math.Abs(float64(advantage[t0])-want) > 1e-6 ||
-				math.Abs(float64(target[t0]-advantage[t0]-value[t0])) > 1e-6 {
-				t.Errorf("λ = %v, step %d: advantage %v, target %v, want %v", c.Lambda, t0, advantage[t0], target[t0],
-					want)
+			x := steps[t0]
+			if math.Abs(float64(x.advantage)-want) > 1e-6 || math.Abs(float64(x.target-x.advantage-x.value)) > 1e-6 {
+				t.Errorf("λ = %v, step %d: %+v, want the advantage %v", c.Lambda, t0, x, want)
 			}
 		}
 	}
 	g, last := c.Gamma, float64(value[4])
-	if want := 1 - 2*g + .5*g*g + 3*g*g*g + last*g*g*g*g; math.Abs(float64(target[0])-want) > 1e-6 {
-		t.Errorf("the return is %v, want %v", target[0], want)
+	if want := 1 - 2*g + .5*g*g + 3*g*g*g + last*g*g*g*g; math.Abs(float64(steps[0].target)-want) > 1e-6 {
+		t.Errorf("the return is %v, want %v", steps[0].target, want)
 	}
 }
 
@@ -196,8 +193,8 @@ func TestLossIsPPOs(t *testing.T) {
 	rows, length := order[2:], c.Life
 	var advantages []float64
 	for _, row := range rows {
-		for _, x := range r.advantage[row*length:][:length] {
-			advantages = append(advantages, float64(x))
+		for _, x := range r.steps[row] {
+			advantages = append(advantages, float64(x.advantage))
 		}
 	}
 	mean, square := 0., 0.
@@ -211,7 +208,7 @@ func TestLossIsPPOs(t *testing.T) {
 	for n, row := range rows {
 		logits, values := written(t, c, params, r.histories[row])
 		for k := range length {
-			i, action := row*length+k, r.histories[row][k+1].Previous
+			x, action := r.steps[row][k], r.histories[row][k+1].Previous
 			sum, entropy := 0., 0.
 			for _, z := range logits[k] {
 				sum += math.Exp(z)
@@ -220,12 +217,12 @@ func TestLossIsPPOs(t *testing.T) {
 				entropy -= math.Exp(z) / sum * (z - math.Log(sum))
 			}
 			a := (advantages[n*length+k] - mean) / math.Sqrt(square)
-			ratio := math.Exp(logits[k][action] - math.Log(sum) - float64(r.logp[i]))
+			ratio := math.Exp(logits[k][action] - math.Log(sum) - float64(x.logp))
 			if math.Abs(ratio-1) > c.Ratio {
 				clipped++
 			}
 			gain := math.Min(ratio*a, math.Max(1-c.Ratio, math.Min(1+c.Ratio, ratio))*a)
-			old, target := float64(r.value[i]), float64(r.target[i])
+			old, target := float64(x.value), float64(x.target)
 			near := old + math.Max(-c.Ratio, math.Min(c.Ratio, values[k]-old))
 			critic := math.Max(math.Pow(values[k]-target, 2), math.Pow(near-target, 2)) / 2
 			want += (c.Value*critic - gain - c.Entropy*entropy) / float64(len(rows)*length)

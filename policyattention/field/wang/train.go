@@ -22,28 +22,24 @@ type Network struct {
 }
 
 // scale is what attention is multiplied by: 1 where it is a mean.
-func (n Network) scale() float64 {
-	if n.Attention == OverKeys {
+func (n Network) scale(a Attention) float64 {
+	if a == OverKeys {
 		return 1
 	}
 	return 1 / float64(n.N)
 }
 
-// Train returns the parameters after training. They start from Xavier's normal distribution with gain .1; the fitted
-// step size starts at 1.
-func (n Network) Train(ctx context.Context, on compute.Backend) ([]float64, error) {
+// Start implements baseline.Evaluator: Xavier's normal distribution with gain .1, and 1 for the fitted step size.
+func (n Network) Start() []float64 {
 	rows := 2*n.D + 1
 	deviation := .1 / math.Sqrt(float64(rows))
-	params := baseline.Normal(2*rows*rows+1, deviation, seed.New(n.Seed, "wang", "weights"))
-	params[len(params)-1] = 1
-	return n.Recipe.Train(ctx, on, n, params)
+	return append(baseline.Normal(2*rows*rows, deviation, seed.New(n.Seed, "wang", "weights")), 1)
 }
 
-// Prompt implements baseline.Evaluator. The query is the state after the window's last successor, as in the public
-// code.
-func (n Network) Prompt(p *baseline.Process, features *mat.Dense, walk []int) (*mat.Dense, error) {
-	c := Window(p, features, walk[:n.N+1])
-	c.Query = features.RawRowView(walk[n.N+1])
+// Prompt implements baseline.Evaluator. The query follows the window's last successor, as in the public code.
+func (n Network) Prompt(p *baseline.Process, walk []int) (*mat.Dense, error) {
+	c := Window(p, walk[:n.N+1])
+	c.Query = p.Features.RawRowView(walk[n.N+1])
 	return c.Prompt(0)
 }
 
@@ -57,35 +53,33 @@ func (n Network) Values(params, prompts *Node) []*Node {
 	constant := func(m *mat.Dense) *Node { return Reshape(Const(params.Graph(), m.RawMatrix().Data), r, r) }
 	z, td := prompts, prompts
 	for range n.Layers {
-		z = n.layer(n.Attention, n.scale(), z, block(0), block(1))
-		td = n.layer(Linear, 1/float64(n.N), td, Mul(constant(p), step), constant(q))
+		z = n.layer(n.Attention, z, block(0), block(1))
+		td = n.layer(Linear, td, Mul(constant(p), step), constant(q))
 	}
-	value := func(z *Node) *Node {
-		return Neg(Reshape(Slice(z, AxisRange(), AxisElem(r-1), AxisElem(n.N)), -1))
-	}
+	value := func(z *Node) *Node { return Neg(Reshape(Slice(z, AxisRange(), AxisElem(r-1), AxisElem(n.N)), -1)) }
 	return []*Node{value(z), value(td)}
 }
 
 // layer builds a layer on prompts z [B, 2d+1, n+1], linear attention from the left as [Layer.Apply].
-func (n Network) layer(a Attention, scale float64, z, p, q *Node) *Node {
+func (n Network) layer(a Attention, z, p, q *Node) *Node {
 	keys := SliceAxis(z, 2, AxisRange(0, n.N)) // the query is not a key: M
 	values, qz := Einsum("kl,bli->bki", p, keys), Einsum("kl,blj->bkj", q, z)
 	if a == Linear {
-		return Add(z, MulScalar(Einsum("bkl,blj->bkj", Einsum("bki,bli->bkl", values, keys), qz), scale))
+		return Add(z, MulScalar(Einsum("bkl,blj->bkj", Einsum("bki,bli->bkl", values, keys), qz), n.scale(a)))
 	}
 	axis := 1
 	if a == OverQueries {
 		axis = 2
 	}
 	weights := SliceAxis(Softmax(Einsum("bki,bkj->bij", z, qz), axis), 1, AxisRange(0, n.N))
-	return Add(z, MulScalar(Einsum("bki,bij->bkj", values, weights), scale))
+	return Add(z, MulScalar(Einsum("bki,bij->bkj", values, weights), n.scale(a)))
 }
 
 // Weights returns the layer in plain Go.
 func (n Network) Weights(params []float64) *Layer {
 	r := 2*n.D + 1
 	p, q := mat.NewDense(r, r, params[:r*r]), mat.NewDense(r, r, params[r*r:2*r*r])
-	return &Layer{n.Attention, n.scale(), []Head{{P: p, Q: q, Mix: baseline.Identity(n.N, 0)}}}
+	return &Layer{n.Attention, n.scale(n.Attention), []Head{{P: p, Q: q, Mix: baseline.Identity(n.N, 0)}}}
 }
 
 // quantities are what is measured of trained weights, with the published number, read off the figures of the public
@@ -108,26 +102,19 @@ var quantities = []baseline.Number{
 
 // numbers implements baseline.Trainer.
 func numbers(ctx context.Context, on compute.Backend, t baseline.Training) ([]baseline.Number, error) {
-	n := Network{Recipe: baseline.WangRecipe(), Attention: Attention(t.Variant)}
 	asked := slices.Clone(quantities)
 	for i := range asked {
 		if t.Variant != string(Linear) {
 			asked[i].Published, asked[i].Read = 0, 0
 		}
 	}
-	return n.Numbers(t, asked, func(r baseline.Recipe) ([]float64, error) {
-		n.Recipe = r
-		params, err := n.Train(ctx, on)
-		if err != nil {
-			return nil, err
-		}
-		return n.measure(params, 32)
-	})
+	network := func(r baseline.Recipe) baseline.Evaluator { return Network{r, Attention(t.Variant)} }
+	return baseline.WangRecipe().Numbers(ctx, on, t, asked, network)
 }
 
-// measure returns the quantities: of P and Q, and of the values the means over chains that were not
-// trained on of averages over states, weighted by the stationary distribution.
-func (n Network) measure(params []float64, chains int) ([]float64, error) {
+// Measure implements baseline.Evaluator, with the quantities: of P and Q, and of the values the means over chains of
+// averages over states, weighted by the stationary distribution.
+func (n Network) Measure(params []float64) ([]float64, error) {
 	head := n.Weights(params).Heads[0]
 	rows, _ := head.P.Dims()
 	corner, size := head.P.At(rows-1, rows-1), float64(rows*rows)
@@ -136,11 +123,10 @@ func (n Network) measure(params []float64, chains int) ([]float64, error) {
 	right := math.Copysign(1, corner) * mat.Trace(head.Q.Slice(0, n.D, n.D, 2*n.D))
 	m := append(make([]float64, 0, len(quantities)), math.Abs(corner), (sum(head.P)-math.Abs(corner))/(size-1),
 		left, right, (sum(head.Q)-left-right)/(size-float64(2*n.D)), 0, 0, 0, 0)
-	return m, n.Fresh("wang", chains, func(p *baseline.Process, features *mat.Dense, exact, weights []float64,
-		walk []int) error {
-		l, err := n.likeness(params, Window(p, features, walk), features, exact, weights)
+	return m, n.EachFresh("wang", func(p *baseline.Process, exact, weights []float64, walk []int) error {
+		l, err := n.likeness(params, p, walk, exact, weights)
 		if err == nil {
-			floats.AddScaled(m[5:], 1/float64(chains), l)
+			floats.AddScaled(m[5:], 1/float64(n.Fresh), l)
 		}
 		return err
 	})
@@ -148,9 +134,10 @@ func (n Network) measure(params []float64, chains int) ([]float64, error) {
 
 // likeness returns, on a walk of a chain: the cosine between TD(0)'s weights and those of the linear function nearest
 // to the network's values; and squared differences, of the two values, and of each from the exact values.
-func (n Network) likeness(params []float64, c *Context, features *mat.Dense, exact, weights []float64) (_ []float64,
-	err error) {
+func (n Network) likeness(params []float64, p *baseline.Process, walk []int, exact, weights []float64) (
+	_ []float64, err error) {
 	spec, w := Spec{Algorithm: TD0, D: n.D, N: n.N, Alpha: params[len(params)-1]}, make([]float64, n.D)
+	c, layer := Window(p, walk), n.Weights(params)
 	for range n.Layers {
 		if w, err = spec.Step(c, w); err != nil {
 			return nil, err
@@ -158,14 +145,13 @@ func (n Network) likeness(params []float64, c *Context, features *mat.Dense, exa
 	}
 	values, td := make([]float64, n.States), make([]float64, n.States)
 	// The nearest linear function minimizes Σ_s weight(s)(v(s) − φ(s)ᵀw)².
-	a, b := mat.DenseCopyOf(features), mat.NewVecDense(n.States, nil)
+	a, b := mat.DenseCopyOf(p.Features), mat.NewVecDense(n.States, nil)
 	for s := range values {
-		c.Query = features.RawRowView(s)
-		depths, err := spec.Values(c, []*Layer{n.Weights(params)}, n.Layers)
-		if err != nil {
+		c.Query = p.Features.RawRowView(s)
+		if values[s], err = spec.Value(c, layer, n.Layers); err != nil {
 			return nil, err
 		}
-		values[s], td[s] = depths[n.Layers-1], floats.Dot(w, c.Query)
+		td[s] = floats.Dot(w, c.Query)
 		floats.Scale(math.Sqrt(weights[s]), a.RawRowView(s))
 		b.SetVec(s, math.Sqrt(weights[s])*values[s])
 	}
@@ -174,9 +160,7 @@ func (n Network) likeness(params []float64, c *Context, features *mat.Dense, exa
 		return nil, err
 	}
 	implicit := nearest.RawVector().Data
-	return []float64{
-		floats.Dot(implicit, w) / (floats.Norm(implicit, 2) * floats.Norm(w, 2)),
-		baseline.Expect(weights, values, td), baseline.Expect(weights, values, exact),
-		baseline.Expect(weights, td, exact),
-	}, nil
+	cosine := floats.Dot(implicit, w) / (floats.Norm(implicit, 2) * floats.Norm(w, 2))
+	return []float64{cosine, baseline.Expect(weights, values, td), baseline.Expect(weights, values, exact),
+		baseline.Expect(weights, td, exact)}, nil
 }

@@ -13,6 +13,7 @@
 package wang
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -26,9 +27,7 @@ import (
 )
 
 // System trains a network of the paper: with linear attention and one looped layer first.
-var System = baseline.Trainer{
-	Train: numbers, Variants: []string{string(Linear), string(OverKeys), string(OverQueries)},
-}
+var System = baseline.Trainer{Train: numbers, Variants: []string{string(Linear), string(OverKeys), string(OverQueries)}}
 
 // Context is what a prompt shows.
 type Context struct {
@@ -74,8 +73,7 @@ type Spec struct {
 	Algorithm Algorithm
 	D, N      int     // length of features, transitions of the context
 	Alpha     float64 // step size
-	// Trace is the factor by which eligibility traces decay a transition, in [0, 1]: of TD(λ) alone. The public code
-	// has λ here; TD(λ) of the textbooks has γλ.
+	// Trace is by what eligibility traces decay, in [0, 1]: of TD(λ) alone. The public code has λ, textbooks γλ.
 	Trace float64
 	C     *mat.Dense // preconditioner of the increment [d, d]; nil is the identity
 }
@@ -98,12 +96,7 @@ func (s Spec) validate() error {
 }
 
 // preconditioner returns C [d, d].
-func (s Spec) preconditioner() *mat.Dense {
-	if s.C == nil {
-		return baseline.Identity(s.D)
-	}
-	return s.C
-}
+func (s Spec) preconditioner() *mat.Dense { return cmp.Or(s.C, baseline.Identity(s.D)) }
 
 // form returns the number of prompt rows below r, and the sign of the value in the prompt's last entry:
 // average-reward TD keeps its prediction in a row of its own.
@@ -120,8 +113,7 @@ type Attention string
 const (
 	Linear   Attention = "linear"  // the scores
 	OverKeys Attention = "softmax" // what a query gives to its keys sums to one
-	// OverQueries is the public code's Softmax(dim=1): what a key gives to all queries sums to one. The code divides
-	// it by n, too.
+	// OverQueries is the public code's Softmax(dim=1), over n: what a key gives to all queries sums to one.
 	OverQueries Attention = "softmax-over-queries"
 )
 
@@ -151,8 +143,7 @@ func (s Spec) Layer() (*Layer, error) {
 	layer := &Layer{Linear, s.Alpha / float64(s.N), []Head{head}}
 	switch s.Algorithm {
 	case TDLambda:
-		// Column k of Z·Mix is Σ_{i ≥ k} traceⁱ⁻ᵏ z_i: the error of transition i reaches φ_k with the
-		// weight that the trace e_i gives it.
+		// Column k of Z·Mix is Σ_{i ≥ k} traceⁱ⁻ᵏ z_i: an error i reaches φ_k as the trace e_i has it.
 		for k := range s.N {
 			for i, weight := k, 1.; i < s.N; i, weight = i+1, weight*s.Trace {
 				head.Mix.Set(i, k, weight)
@@ -219,17 +210,17 @@ func (l *Layer) Apply(z *mat.Dense) *mat.Dense {
 	return out
 }
 
-// Values returns the value of the context's query after each of so many layers, which are those given, over and over
-// again.
-func (s Spec) Values(c *Context, layers []*Layer, depth int) ([]float64, error) {
+// Value returns the value of the context's query after so many times the layer.
+func (s Spec) Value(c *Context, layer *Layer, depth int) (float64, error) {
 	extra, sign := s.form()
 	z, err := c.Prompt(extra)
-	var values []float64
-	for l := 0; l < depth && err == nil; l++ {
-		z = layers[l%len(layers)].Apply(z)
-		values = append(values, sign*z.At(z.RawMatrix().Rows-1, s.N))
+	if err != nil {
+		return 0, err
 	}
-	return values, err
+	for range depth {
+		z = layer.Apply(z)
+	}
+	return sign * z.At(z.RawMatrix().Rows-1, s.N), nil
 }
 
 // Step returns the weights w [d] after one step of the algorithm on the context's transitions, w + C (α/n) Σ_k δ_k
@@ -242,8 +233,8 @@ func (s Spec) Step(c *Context, w []float64) ([]float64, error) {
 		return nil, err
 	}
 	if d, n := c.Phi.Dims(); d != s.D || n != s.N || len(w) != d {
-		return nil, fmt.Errorf("wang: features [%d, %d] and %d weights, want [%d, %d] and %d", d, n, len(w), s.D, s.N,
-			s.D)
+		return nil, fmt.Errorf("wang: features [%d, %d] and %d weights, want [%d, %d] and %d",
+			d, n, len(w), s.D, s.N, s.D)
 	}
 	sum, trace, total := make([]float64, s.D), make([]float64, s.D), 0.0
 	for k, r := range c.R {
@@ -268,15 +259,14 @@ func (s Spec) Step(c *Context, w []float64) ([]float64, error) {
 	return floats.AddTo(moved.RawVector().Data, moved.RawVector().Data, w), nil
 }
 
-// Window returns the context of a walk [n+1] of p in features [S, d]: its n transitions, with the state after them as
-// the query.
-func Window(p *baseline.Process, features *mat.Dense, walk []int) *Context {
-	n := len(walk) - 1
-	_, d := features.Dims()
-	c := &Context{Phi: mat.NewDense(d, n, nil), Next: mat.NewDense(d, n, nil), Query: features.RawRowView(walk[n])}
+// Window returns the context of a walk [n+1] of p: its n transitions, with the state after them as the query.
+func Window(p *baseline.Process, walk []int) *Context {
+	n, phi := len(walk)-1, p.Features.RawRowView
+	_, d := p.Features.Dims()
+	c := &Context{Phi: mat.NewDense(d, n, nil), Next: mat.NewDense(d, n, nil), Query: phi(walk[n])}
 	for k, s := range walk[:n] {
-		c.Phi.SetCol(k, features.RawRowView(s))
-		c.Next.SetCol(k, features.RawRowView(walk[k+1]))
+		c.Phi.SetCol(k, phi(s))
+		c.Next.SetCol(k, phi(walk[k+1]))
 		c.R = append(c.R, p.Reward(s))
 	}
 	c.Next.Scale(p.Gamma, c.Next)

@@ -118,8 +118,7 @@ func TestStepByHand(t *testing.T) {
 		if got := testkit.Must(spec.Step(c, []float64{0}))(t)[0]; got != want {
 			t.Errorf("%s: w = %v, want %v", a, got, want)
 		}
-		layers := []*Layer{testkit.Must(spec.Layer())(t)}
-		if got := testkit.Must(spec.Values(c, layers, 1))(t)[0]; got != 2*want {
+		if got := testkit.Must(spec.Value(c, testkit.Must(spec.Layer())(t), 1))(t); got != 2*want {
 			t.Errorf("%s: the layer's value is %v, want %v", a, got, 2*want)
 		}
 	}
@@ -157,7 +156,7 @@ func TestRefusesBadInput(t *testing.T) {
 
 func network(d, length int, a Attention) Network {
 	n := Network{baseline.WangRecipe(), a}
-	n.D, n.N = d, length
+	n.D, n.N, n.Fresh = d, length, 3
 	return n
 }
 
@@ -174,8 +173,7 @@ func TestGraphAgreesWithPlainGo(t *testing.T) {
 		}
 		out := testkit.Must(CallOnceN(testkit.Backend(t), func(in []*Node) []*Node { return n.Values(in[0], in[1]) },
 			params, tensors.FromFlatDataAndDimensions(z.RawMatrix().Data, 1, 5, 6)))(t)
-		layers := []*Layer{n.Weights(params)}
-		applied := testkit.Must(spec.Values(c, layers, n.Layers))(t)[n.Layers-1]
+		applied := testkit.Must(spec.Value(c, n.Weights(params), n.Layers))(t)
 		for i, want := range []float64{applied, floats.Dot(w, c.Query)} {
 			got := tensors.MustCopyFlatData[float64](out[i])[0]
 			if !(math.Abs(got-want) <= 1e-12*(1+math.Abs(want))) { // sums of some ten numbers of order one
@@ -193,13 +191,13 @@ func TestLikenessOfTD(t *testing.T) {
 		p.Set(8, 8, .7*sign)
 		q.Scale(sign, q)
 		params := slices.Concat(p.RawMatrix().Data, q.RawMatrix().Data, []float64{.7})
-		got := testkit.Must(n.measure(params, 3))(t)
+		got := testkit.Must(n.Measure(params))(t)
 		want := []float64{.7, 0, -4, 4, (8 - 0) / 73., 1, 0, got[8], got[8]}
 		if floats.Distance(got, want, math.Inf(1)) > 1e-12 || got[8] == 0 {
 			t.Errorf("%v, want %v", got, want)
 		}
 		params = baseline.Normal(len(params), .2, seed.New(3))
-		if got := testkit.Must(n.measure(params, 3))(t); got[5] > .9 || got[6] < 1e-3 {
+		if got := testkit.Must(n.Measure(params))(t); got[5] > .9 || got[6] < 1e-3 {
 			t.Errorf("random weights are like TD(0): %v", got)
 		}
 	}
@@ -210,9 +208,9 @@ func TestLikenessOfTD(t *testing.T) {
 func TestTrainingLearns(t *testing.T) {
 	for _, a := range []Attention{Linear, OverQueries} {
 		n := network(2, 10, a)
-		n.Layers, n.States, n.Processes, n.Batch, n.Rate = 2, 5, 120, 16, 1e-2
-		zero := testkit.Must(n.measure(make([]float64, 51), 16))(t)
-		got := testkit.Must(n.measure(testkit.Must(n.Train(context.Background(), testkit.Backend(t)))(t), 16))(t)
+		n.Layers, n.States, n.Processes, n.Fresh, n.Batch, n.Rate = 2, 5, 120, 16, 16, 1e-2
+		zero := testkit.Must(n.Measure(make([]float64, 51)))(t)
+		got := testkit.Must(n.Measure(testkit.Must(n.Train(context.Background(), testkit.Backend(t), n))(t)))(t)
 		if !(got[7] < .95*zero[7] && got[7] < got[8] && got[5] > .5) {
 			t.Errorf("%s: %v after training, %v of zeros", a, got, zero)
 		}

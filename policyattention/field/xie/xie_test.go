@@ -123,17 +123,16 @@ func TestGraphAgreesWithPlainGo(t *testing.T) {
 	for _, oneHot := range []bool{false, true} {
 		n := tiny(oneHot)
 		params := baseline.Normal(n.D*n.D+5, .7, seed.New(5))
-		p, features, err := n.Process(0)
-		testkit.Check(t, err)
+		p := testkit.Must(n.Process(0))(t)
 		walk := p.Walk(seed.New(1), n.N+1)
-		z := testkit.Must(n.Prompt(p, features, walk))(t)
+		z := testkit.Must(n.Prompt(p, walk))(t)
 		out := testkit.Must(CallOnceN(testkit.Backend(t), func(in []*Node) []*Node { return n.Values(in[0], in[1]) },
 			params, tensors.FromFlatDataAndDimensions(z.RawMatrix().Data, 1, n.D+3, n.N+1)))(t)
 		layer, spec := testkit.Must(n.Layer(params))(t), n.spec(params[n.D*n.D+3], params[n.D*n.D+4])
 		v := make([]float64, n.N+1)
 		for range n.Layers {
 			z = layer.Apply(z)
-			v = testkit.Must(spec.Step(Window(p, features, walk[1:]), v))(t)
+			v = testkit.Must(spec.Step(Window(p, walk[1:]), v))(t)
 		}
 		for i, want := range []float64{z.At(n.D+1, n.N), v[n.N]} {
 			if got := tensors.MustCopyFlatData[float64](out[i])[0]; !(math.Abs(got-want) < 1e-13*(1+math.Abs(want))) {
@@ -147,19 +146,20 @@ func TestGraphAgreesWithPlainGo(t *testing.T) {
 // may be added to each column of A. Other numbers are not.
 func TestLikenessOfTheAlgorithm(t *testing.T) {
 	n := Network{baseline.WangRecipe()}
+	n.Fresh = 3
 	params := make([]float64, n.D*n.D, n.D*n.D+5)
 	for i := range n.D {
 		params[i*n.D+i] = 1.5
 	}
 	params = append(params, .8, .8*.9, -.8, .8, 1.5)
-	got := testkit.Must(n.measure(params, 3))(t)
+	got := testkit.Must(n.Measure(params))(t)
 	for i, want := range []float64{.8, .9, 1, 1.5, 1, .8, 1.5, 0, got[9]} {
 		if math.Abs(got[i]-want) > 1e-12 || got[9] == 0 {
 			t.Errorf("%s: %v, want %v", quantities[i].Quantity, got[i], want)
 		}
 	}
 	params[0], params[1] = -1, 3
-	if got = testkit.Must(n.measure(params, 3))(t); got[7] < 1e-6 || got[4] > .9 {
+	if got = testkit.Must(n.Measure(params))(t); got[7] < 1e-6 || got[4] > .9 {
 		t.Errorf("other weights: %v", got)
 	}
 	hot, a := tiny(true), mat.NewDense(5, 5, nil)
@@ -177,8 +177,8 @@ func TestLikenessOfTheAlgorithm(t *testing.T) {
 // the identity.
 func TestTrainingLearns(t *testing.T) {
 	n := tiny(false)
-	n.Rate = 1e-2
-	got := testkit.Must(n.measure(testkit.Must(n.Train(context.Background(), testkit.Backend(t)))(t), 16))(t)
+	n.Rate, n.Fresh = 1e-2, 16
+	got := testkit.Must(n.Measure(testkit.Must(n.Train(context.Background(), testkit.Backend(t), n))(t)))(t)
 	if !(got[8] < got[9] && got[4] > .5) {
 		t.Errorf("%v", got)
 	}
