@@ -123,13 +123,14 @@ func (d *Decoder) Improve(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 	pass := d.actor.start()
 	defer d.actor.passes.Put(pass)
 	t := d.tokens()
-	t.memories(pi, q, pass.push)
-	next, s := mat.NewDense(d.States, d.Actions, nil), 0
-	t.actorQueries(eta, func(x []float64) {
-		pass.read(next.RawRowView(s), x)
+	for i := range d.States * d.Actions {
+		pass.push(t.memory(i, pi, q))
+	}
+	next := mat.NewDense(d.States, d.Actions, nil)
+	for s := range d.States {
+		pass.read(next.RawRowView(s), t.actorQuery(s, eta))
 		leave(next.RawRowView(s), q.RawRowView(s))
-		s++
-	})
+	}
 	return next, nil
 }
 
@@ -162,23 +163,25 @@ func (d *Decoder) Backup(pi, q *mat.Dense, packets []Packet) (*mat.Dense, error)
 	pass := d.critic.start()
 	defer d.critic.passes.Put(pass)
 	t := d.tokens()
-	t.memories(pi, q, pass.push)
-	t.packets(packets, pass.push)
-	next := mat.NewDense(d.States, d.Actions, nil)
-	for i, v := range q.RawMatrix().Data {
-		if into := next.RawMatrix().Data[i : i+1]; missing(v) {
-			into[0] = v
-		} else {
-			t.criticQuery(i, func(x []float64) { pass.read(into, x) })
+	for i := range d.States * d.Actions {
+		pass.push(t.memory(i, pi, q))
+	}
+	for _, p := range packets {
+		pass.push(t.packet(p))
+	}
+	next := mat.DenseCopyOf(q)
+	for i, v := range next.RawMatrix().Data {
+		if !missing(v) {
+			pass.read(next.RawMatrix().Data[i:i+1], t.criticQuery(i))
 		}
 	}
 	return next, nil
 }
 
-// tokens writes tokens one after the other into one buffer.
+// tokens makes the tokens of a call one after the other, each in place of the one before.
 type tokens struct {
 	*Decoder
-	payload, token []float64
+	payload, token []float64 // one buffer without a carrier
 }
 
 func (d *Decoder) tokens() *tokens {
@@ -190,8 +193,9 @@ func (d *Decoder) tokens() *tokens {
 	return t
 }
 
-// emit calls f with the token of the given entries and of the constant.
-func (t *tokens) emit(f func([]float64), entries ...entry) {
+// of returns the token of the given entries and of the constant.
+func (t *tokens) of(entries ...entry) []float64 {
+	clear(t.payload)
 	t.payload[t.Layout.One.Offset] = 1
 	for _, e := range entries {
 		t.payload[e.at] = e.value
@@ -199,49 +203,36 @@ func (t *tokens) emit(f func([]float64), entries ...entry) {
 	if t.Carrier != nil {
 		t.Carrier.embed(t.token, t.payload)
 	}
-	f(t.token)
-	for _, e := range entries {
-		t.payload[e.at] = 0
-	}
+	return t.token
 }
 
-func (t *tokens) memories(pi, q *mat.Dense, f func([]float64)) {
-	l := t.Layout
-	for s := range t.States {
-		for a, p := range pi.RawRowView(s) {
-			log, value := logZero, q.At(s, a)
-			if p > 0 {
-				log = numeric.Log(p)
-			}
-			if missing(value) {
-				value = 0
-			}
-			t.emit(f, entry{l.MemoryState.Offset + s, 1}, entry{l.MemoryAction.Offset + a, 1},
-				entry{l.IsMemory.Offset, 1}, entry{l.LogPolicy.Offset, log}, entry{l.Value.Offset, value})
-		}
+// memory returns the memory of the pair s·A+a.
+func (t *tokens) memory(pair int, pi, q *mat.Dense) []float64 {
+	l, s, a := t.Layout, pair/t.Actions, pair%t.Actions
+	value := q.At(s, a)
+	if missing(value) {
+		value = 0
 	}
+	return t.of(entry{l.MemoryState.Offset + s, 1}, entry{l.MemoryAction.Offset + a, 1}, entry{l.IsMemory.Offset, 1},
+		entry{l.LogPolicy.Offset, max(logZero, numeric.Log(pi.At(s, a)))}, entry{l.Value.Offset, value})
 }
 
-func (t *tokens) actorQueries(eta float64, f func([]float64)) {
+func (t *tokens) actorQuery(s int, eta float64) []float64 {
 	l := t.Layout
-	for s := range t.States {
-		t.emit(f, entry{l.QueryState.Offset + s, 1}, entry{l.IsActor.Offset, 1}, entry{l.Step.Offset, eta})
-	}
+	return t.of(entry{l.QueryState.Offset + s, 1}, entry{l.IsActor.Offset, 1}, entry{l.Step.Offset, eta})
 }
 
-func (t *tokens) packets(packets []Packet, f func([]float64)) {
+func (t *tokens) packet(p Packet) []float64 {
 	l := t.Layout
-	for _, p := range packets {
-		t.emit(f, entry{l.PacketState.Offset + p.State, 1}, entry{l.PacketAction.Offset + p.Action, 1},
-			entry{l.SuccessorState.Offset + p.NextState, 1}, entry{l.SuccessorAction.Offset + p.NextAction, 1},
-			entry{l.IsPacket.Offset, 1}, entry{l.Reward.Offset, p.Reward}, entry{l.LogWeight.Offset, p.LogWeight})
-	}
+	return t.of(entry{l.PacketState.Offset + p.State, 1}, entry{l.PacketAction.Offset + p.Action, 1},
+		entry{l.SuccessorState.Offset + p.NextState, 1}, entry{l.SuccessorAction.Offset + p.NextAction, 1},
+		entry{l.IsPacket.Offset, 1}, entry{l.Reward.Offset, p.Reward}, entry{l.LogWeight.Offset, p.LogWeight})
 }
 
-// criticQuery emits the query of a pair s·A+a.
-func (t *tokens) criticQuery(pair int, f func([]float64)) {
+// criticQuery returns the query of a pair s·A+a.
+func (t *tokens) criticQuery(pair int) []float64 {
 	l := t.Layout
-	t.emit(f, entry{l.QueryState.Offset + pair/t.Actions, 1}, entry{l.QueryAction.Offset + pair%t.Actions, 1},
+	return t.of(entry{l.QueryState.Offset + pair/t.Actions, 1}, entry{l.QueryAction.Offset + pair%t.Actions, 1},
 		entry{l.IsCritic.Offset, 1})
 }
 
