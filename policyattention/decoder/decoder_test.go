@@ -80,7 +80,7 @@ func TestLayout(t *testing.T) {
 			}
 			maps := 0
 			for i, b := range d.network.Blocks {
-				if len(b.Heads) != 2 || d.network.Norm != nil {
+				if len(b.Heads) != 2 || d.network.Gain != nil {
 					t.Fatalf("S=%d A=%d: block %d has %d heads, or a norm", s, a, i, len(b.Heads))
 				}
 				if b.W1 != nil {

@@ -3,6 +3,7 @@ package decoder
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -24,6 +25,61 @@ var Lecture = struct {
 	Root: 4,
 }
 
+// Packet is one transition shown to the critic.
+type Packet struct {
+	State      int     `json:"s"`
+	Action     int     `json:"a"`
+	Reward     float64 `json:"r"`
+	NextState  int     `json:"s2"`
+	NextAction int     `json:"a2"`
+	// LogWeight is the logarithm of how many samples the packet stands for: 0
+	// for a sampled packet.
+	LogWeight float64 `json:"log_weight"`
+}
+
+// Sample draws m fresh packets from every state and action of the environment:
+// s' from P(·|s,a) and a' from the returned policy pi [S, A] at s'. It panics
+// if m < 0 or pi is not a policy of env.
+func Sample(env *mdp.MDP, pi *mat.Dense, m int, rng *rand.Rand) []Packet {
+	if err := env.CheckPolicy(pi); err != nil {
+		panic(err)
+	}
+	packets := make([]Packet, 0, m*env.States()*env.Actions())
+	for s := range env.States() {
+		for a := range env.Actions() {
+			for i := 0; i < m && env.Exists(s, a); i++ {
+				r, t := env.Transition(rng, s, a)
+				packets = append(packets, Packet{s, a, r, t, mdp.Sample(rng, pi.RawRowView(t)), 0})
+			}
+		}
+	}
+	return packets
+}
+
+// Expectation returns, for every (s,a), one packet for each successor (s',a')
+// of positive probability, with weight m·P(s'|s,a)·π(a'|s'). Averages over them
+// are exact expectations, so a critic call has no sampling error. It panics if
+// pi is not a policy of env.
+func Expectation(env *mdp.MDP, pi *mat.Dense, m int) []Packet {
+	if err := env.CheckPolicy(pi); err != nil {
+		panic(err)
+	}
+	var packets []Packet
+	for s := range env.States() {
+		for a := range env.Actions() {
+			r := env.Reward(s, a)
+			for t, p := range env.Next(s, a) {
+				for b, w := range pi.RawRowView(t) {
+					if weight := float64(float64(m) * float64(p*w)); weight > 0 {
+						packets = append(packets, Packet{s, a, r, t, b, numeric.Log(weight)})
+					}
+				}
+			}
+		}
+	}
+	return packets
+}
+
 // PacketSource is an environment as the critic sees it.
 type PacketSource struct {
 	// Packets supplies the packets of a critic call: m from every pair of env,
@@ -33,8 +89,6 @@ type PacketSource struct {
 	// error, and δ is bounded by DeltaWeighted.
 	Exact bool
 }
-
-var errNoPackets = errors.New("decoder: a source without packets; want Sampled, Weighted or one of your own")
 
 // Sampled returns the environment that the paper assumes: fresh packets, drawn
 // from a stream of its own for every problem and round.
@@ -86,7 +140,7 @@ func (d *Decoder) Critic(source PacketSource) control.Critic {
 // evaluate asks the environment for packets and makes a critic call.
 func (d *Decoder) evaluate(c control.Context, source PacketSource) (*mat.Dense, []Packet, error) {
 	if source.Packets == nil {
-		return nil, nil, errNoPackets
+		return nil, nil, errors.New("decoder: a source without packets; want Sampled, Weighted or one of your own")
 	}
 	if c.Round >= d.Rounds {
 		return nil, nil, fmt.Errorf("decoder: critic call in round %d, beyond the cap rounds = %d", c.Round, d.Rounds)
@@ -163,12 +217,11 @@ func meanTarget(packets []Packet, q *mat.Dense, gamma float64) *mat.Dense {
 		mass.Set(p.State, p.Action, mass.At(p.State, p.Action)+w)
 		mean.Set(p.State, p.Action, mean.At(p.State, p.Action)+float64(w*y))
 	}
-	mean.DivElem(mean, mass)
-	mean.Apply(func(s, a int, v float64) float64 {
+	mean.Apply(func(s, a int, sum float64) float64 {
 		if missing(q.At(s, a)) {
 			return q.At(s, a)
 		}
-		return v
+		return sum / mass.At(s, a)
 	}, mean)
 	return mean
 }

@@ -19,13 +19,15 @@ import (
 //	    x = x + W₂ relu(W₁ u)
 //	x = norm(x)
 //
-// where the norm is one for all, and the identity if it is missing. The factor 1/√HeadDim of the usual
+// where the norm is one for all, and the identity without a gain. The factor 1/√HeadDim of the usual
 // definition is absorbed in Q. There are no positions and no biases.
 type Network struct {
 	Width   int // numbers in a token
 	HeadDim int // numbers in a query, a key and a value
 	Blocks  []Block
-	Norm    *LayerNorm // or nil
+	// Gain [Width] is that of the norm; nil for a network without. The norm is the standard operation: subtract
+	// the mean, divide by √(variance + numeric.LayerNormEpsilon), multiply by the gain. Its bias is zero.
+	Gain []float64
 }
 
 // Block is one layer of a Network.
@@ -47,14 +49,8 @@ type Head struct {
 	Shift int
 }
 
-// LayerNorm is the standard operation: subtract the mean, divide by
-// √(variance + numeric.LayerNormEpsilon), multiply by Gain. Its bias is zero.
-type LayerNorm struct {
-	Gain []float64 // [Width]
-}
-
-// apply stores the norm of x [Width] in dst [Width], which may be x.
-func (l *LayerNorm) apply(dst, x []float64) {
+// normalize stores the norm of x [Width] in dst [Width], which may be x.
+func normalize(dst, x, gain []float64) {
 	n := float64(len(x))
 	mean := 0.0
 	for _, v := range x {
@@ -67,7 +63,7 @@ func (l *LayerNorm) apply(dst, x []float64) {
 		variance += float64(dst[i] * dst[i])
 	}
 	scale := 1 / math.Sqrt(variance/n+numeric.LayerNormEpsilon)
-	for i, g := range l.Gain {
+	for i, g := range gain {
 		dst[i] *= float64(scale * g)
 	}
 }
@@ -99,8 +95,8 @@ func (n *Network) validate(r *Readout) error {
 		}
 		list = append(list, w)
 	}
-	if n.Norm != nil {
-		vector("norm.gain", n.Norm.Gain, n.Width)
+	if n.Gain != nil {
+		vector("norm.gain", n.Gain, n.Width)
 	}
 	list = append(list, Weight{r.Name + ".w", r.W, len(r.Bias), n.Width})
 	vector(r.Name+".bias", r.Bias, len(r.Bias))

@@ -33,15 +33,9 @@ func NewCarrier(width int, h float64) (*Carrier, error) {
 		return nil, fmt.Errorf("decoder: carrier scale H is %v, want H² finite and above %g", h,
 			float64(n)*numeric.LayerNormEpsilon)
 	}
-	one := 1 / math.Sqrt(float64(n))
-	v, norm := make([]float64, n), 0.0
-	for i := range v {
-		v[i] = -one
-		if i == 0 {
-			v[i] = 1 - one
-		}
-		norm += float64(v[i] * v[i])
-	}
+	v := slices.Repeat([]float64{-1 / math.Sqrt(float64(n))}, n)
+	v[0]++
+	norm := numeric.Dot(v, v)
 	c := &Carrier{H: h, C: math.Sqrt(c2), U: make([]float64, n), J: mat.NewDense(n, width, nil)}
 	for i := range n {
 		for j := 1; j < n; j++ {
@@ -59,10 +53,10 @@ func NewCarrier(width int, h float64) (*Carrier, error) {
 	return c, nil
 }
 
-// norm returns the layer normalization with gain H/√(d+2).
-func (c *Carrier) norm() *LayerNorm {
+// gain returns that of the layer normalization, H/√(d+2).
+func (c *Carrier) gain() []float64 {
 	n := len(c.U)
-	return &LayerNorm{Gain: slices.Repeat([]float64{c.H / math.Sqrt(float64(n))}, n)}
+	return slices.Repeat([]float64{c.H / math.Sqrt(float64(n))}, n)
 }
 
 // embed stores the token of a payload in dst.
@@ -71,11 +65,10 @@ func (c *Carrier) embed(dst, payload []float64) {
 		dst[i] = float64(c.C * u)
 	}
 	for j, x := range payload {
-		if x == 0 {
-			continue
-		}
-		for i := range dst {
-			dst[i] += float64(x * c.J.At(i, j))
+		if x != 0 {
+			for i := range dst {
+				dst[i] += float64(x * c.J.At(i, j))
+			}
 		}
 	}
 }
@@ -147,9 +140,7 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	c.RoundoffZeta += rounding * (c.Kappa + c.Nu + c.EtaMax + c.B + c.depth() + 3)
 	c.RoundoffDelta += rounding * c.B * (6*c.Tau1 + 6*c.Tau2 + c.depth() + 4)
 	c.setReturned()
-
 	d.centre()
-
 	for _, w := range d.network.Matrices() {
 		if _, cols := w.Matrix.Dims(); cols == l.Width() {
 			*w.Matrix = *times(w.Matrix, d.Carrier.J.T()) // reads tokens
@@ -159,7 +150,7 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	}
 	d.Policy.W, d.Value.W = times(d.Policy.W, d.Carrier.J.T()), times(d.Value.W, d.Carrier.J.T())
 	d.network.Width += 2
-	d.network.Norm = d.Carrier.norm()
+	d.network.Gain = d.Carrier.gain()
 	return d, d.compile()
 }
 
@@ -181,18 +172,13 @@ func (d *Decoder) centre() {
 }
 
 // times returns the product x·y, summed in index order.
-func times(x, y mat.Matrix) *mat.Dense {
-	rows, inner := x.Dims()
+func times(x *mat.Dense, y mat.Matrix) *mat.Dense {
 	_, cols := y.Dims()
-	z := mat.NewDense(rows, cols, nil)
-	for i := range rows {
-		for k := range inner {
-			v := x.At(i, k)
-			if v == 0 {
-				continue
-			}
-			for j, sum := range z.RawRowView(i) {
-				z.Set(i, j, sum+float64(v*y.At(k, j)))
+	z := mat.NewDense(x.RawMatrix().Rows, cols, nil)
+	for _, r := range compress(x) {
+		for _, e := range r.entries {
+			for j, sum := range z.RawRowView(r.at) {
+				z.Set(r.at, j, sum+float64(e.value*y.At(e.at, j)))
 			}
 		}
 	}
@@ -205,15 +191,10 @@ func times(x, y mat.Matrix) *mat.Dense {
 func (c *Carrier) Rho(payload []float64) float64 {
 	y := make([]float64, len(c.U))
 	c.embed(y, payload)
-	c.norm().apply(y, y)
-	inner, square := 0.0, 0.0
+	normalize(y, y, c.gain())
+	inner := 0.0
 	for j, x := range payload {
-		z := 0.0
-		for i, v := range y {
-			z += float64(v * c.J.At(i, j))
-		}
-		inner += float64(z * x)
-		square += float64(x * x)
+		inner += float64(numeric.Dot(mat.Col(nil, j, c.J), y) * x)
 	}
-	return inner / square
+	return inner / numeric.Dot(payload, payload)
 }

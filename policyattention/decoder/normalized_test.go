@@ -40,7 +40,7 @@ func TestCarrier(t *testing.T) {
 		x, y := testkit.Normal[float64](rng, width), make([]float64, width+2)
 		floats.Scale(20, x)
 		c.embed(y, x)
-		c.norm().apply(y, y)
+		normalize(y, y, c.gain())
 		rho := 1 / math.Sqrt(1+floats.Dot(x, x)/(h*h))
 		var z mat.VecDense
 		z.MulVec(c.J.T(), mat.NewVecDense(width+2, y))

@@ -241,8 +241,8 @@ func TestCompileRefuses(t *testing.T) {
 	for want, spoil := range map[string]func(d *Decoder){
 		"policy.w[1,3] is NaN":     func(d *Decoder) { d.Policy.W.Set(1, 3, math.NaN()) },
 		"policy.bias[0,0] is +Inf": func(d *Decoder) { d.Policy.Bias[0] = math.Inf(1) },
-		"norm.gain[0,2] is NaN":    func(d *Decoder) { d.network.Norm.Gain[2] = math.NaN() },
-		"norm.gain is missing":     func(d *Decoder) { d.network.Norm.Gain = nil },
+		"norm.gain[0,2] is NaN":    func(d *Decoder) { d.network.Gain[2] = math.NaN() },
+		"norm.gain is [1, 3]":      func(d *Decoder) { d.network.Gain = d.network.Gain[:3] },
 		"policy.w is [2,":          func(d *Decoder) { d.Policy.Bias = []float64{0} },
 		"block.0.head.0.q[0,0] is NaN": func(d *Decoder) {
 			d.network.Blocks[0].Heads[0].Q.Set(0, 0, math.NaN())

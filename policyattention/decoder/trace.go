@@ -113,7 +113,7 @@ func (d *Decoder) Attention(pi, q *mat.Dense, eta float64, s int) ([]float64, er
 		return nil, fmt.Errorf("decoder: state %d of %d", s, d.States)
 	}
 	last, head := c.Reads[s], d.network.Blocks[0].Heads[0]
-	u := normAll(d.network.Norm, c.Tokens[:last+1])
+	u := normAll(d.network.Gain, c.Tokens[:last+1])
 	h := HeadTrace{Query: make([][]float64, last+1), Key: apply(head.K, u)}
 	h.Query[last] = apply(head.Q, u[last:])[0]
 	return h.Weights(last), nil
@@ -147,7 +147,7 @@ func (n *Network) trace(tokens [][]float64) (blocks []BlockTrace, output [][]flo
 	x := tokens
 	for _, block := range n.Blocks {
 		var bt BlockTrace
-		u := normAll(n.Norm, x)
+		u := normAll(n.Gain, x)
 		bt.Attended = each(x, slices.Clone[[]float64])
 		for _, head := range block.Heads {
 			h := HeadTrace{Name: head.Name, Query: apply(head.Q, u), Key: apply(head.K, u), Value: apply(head.V, u)}
@@ -166,7 +166,7 @@ func (n *Network) trace(tokens [][]float64) (blocks []BlockTrace, output [][]flo
 		}
 		bt.Output = bt.Attended
 		if block.W1 != nil {
-			bt.Pre = apply(block.W1, normAll(n.Norm, bt.Attended))
+			bt.Pre = apply(block.W1, normAll(n.Gain, bt.Attended))
 			bt.Post = each(bt.Pre, func(x []float64) []float64 {
 				y := make([]float64, len(x))
 				for i, v := range x {
@@ -180,7 +180,7 @@ func (n *Network) trace(tokens [][]float64) (blocks []BlockTrace, output [][]flo
 		x = bt.Output
 		blocks = append(blocks, bt)
 	}
-	return blocks, normAll(n.Norm, x)
+	return blocks, normAll(n.Gain, x)
 }
 
 // each returns f of every row.
@@ -202,13 +202,13 @@ func apply(m *mat.Dense, rows [][]float64) [][]float64 {
 	})
 }
 
-func normAll(l *LayerNorm, rows [][]float64) [][]float64 {
-	if l == nil {
+func normAll(gain []float64, rows [][]float64) [][]float64 {
+	if gain == nil {
 		return rows
 	}
 	return each(rows, func(x []float64) []float64 {
 		y := make([]float64, len(x))
-		l.apply(y, x)
+		normalize(y, x, gain)
 		return y
 	})
 }
