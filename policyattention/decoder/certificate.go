@@ -255,15 +255,10 @@ func (c Caps) check() error {
 		{c.Override != nil && !(least > 0 && finite(most)), "override", c.Override, "finite numbers above 0"},
 	} {
 		if bad.is {
-			return fmt.Errorf("decoder: cap %s is %v, want %s", bad.cap, bad.got, bad.want)
+			return fmt.Errorf("decoder: cap %s is %+v, want %s", bad.cap, bad.got, bad.want)
 		}
 	}
 	return nil
-}
-
-// String prints margins for error messages.
-func (m *Margins) String() string {
-	return fmt.Sprintf("κ=%g ν=%g τ₁=%g τ₂=%g", m.Kappa, m.Nu, m.Tau1, m.Tau2)
 }
 
 // Write prints the certificate as a table.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
@@ -77,9 +78,16 @@ type Readout struct {
 
 // Of returns the readout [n] of the token x [Width].
 func (r *Readout) Of(x []float64) []float64 {
-	y := append([]float64(nil), r.Bias...)
-	for j := range y {
-		y[j] += numeric.Dot(r.W.RawRowView(j), x)
+	y := product(r.W, x)
+	floats.Add(y, r.Bias)
+	return y
+}
+
+// product returns the matrix times x.
+func product(m *mat.Dense, x []float64) []float64 {
+	y := make([]float64, m.RawMatrix().Rows)
+	for i := range y {
+		y[i] = numeric.Dot(m.RawRowView(i), x)
 	}
 	return y
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
@@ -193,13 +194,7 @@ func each(rows [][]float64, f func([]float64) []float64) [][]float64 {
 }
 
 func apply(m *mat.Dense, rows [][]float64) [][]float64 {
-	return each(rows, func(x []float64) []float64 {
-		y := make([]float64, m.RawMatrix().Rows)
-		for i := range y {
-			y[i] = numeric.Dot(m.RawRowView(i), x)
-		}
-		return y
-	})
+	return each(rows, func(x []float64) []float64 { return product(m, x) })
 }
 
 func normAll(gain []float64, rows [][]float64) [][]float64 {
@@ -215,8 +210,6 @@ func normAll(gain []float64, rows [][]float64) [][]float64 {
 
 func addAll(dst, rows [][]float64) {
 	for i, x := range rows {
-		for j, v := range x {
-			dst[i][j] += v
-		}
+		floats.Add(dst[i], x)
 	}
 }

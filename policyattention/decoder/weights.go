@@ -51,18 +51,12 @@ type Layout struct {
 func NewLayout(states, actions int) *Layout {
 	l := &Layout{}
 	list := &l.Token
-	field := func(f *Field, name, note string, length int) {
-		offset := 0
-		if len(*list) > 0 {
-			offset = end(*list)
-		}
-		*f = Field{Name: name, Note: note, Offset: offset, Len: length}
-		*list = append(*list, *f)
+	add := func(to *Field, f Field) {
+		f.Offset = width(*list)
+		*to, *list = f, append(*list, f)
 	}
-	scalar := func(f *Field, name, note string) {
-		field(f, name, note, 1)
-		f.Scalar, (*list)[len(*list)-1].Scalar = true, true
-	}
+	field := func(f *Field, name, note string, length int) { add(f, Field{Name: name, Note: note, Len: length}) }
+	scalar := func(f *Field, name, note string) { add(f, Field{Name: name, Note: note, Len: 1, Scalar: true}) }
 	// A field for the one-hot state and one for the one-hot action of a role.
 	pair := func(state, action *Field, name, note string) {
 		field(state, name+".state", "state of "+note+", one-hot", states)
@@ -104,14 +98,16 @@ func NewLayout(states, actions int) *Layout {
 }
 
 // Width returns the payload width 6S+6A+14.
-func (l *Layout) Width() int { return end(l.Token) }
+func (l *Layout) Width() int { return width(l.Token) }
 
 // HeadDim returns the head dimension S+A+3.
-func (l *Layout) HeadDim() int { return end(l.Slots) }
+func (l *Layout) HeadDim() int { return width(l.Slots) }
 
-func end(fields []Field) int {
-	last := fields[len(fields)-1]
-	return last.Offset + last.Len
+func width(fields []Field) (sum int) {
+	for _, f := range fields {
+		sum += f.Len
+	}
+	return sum
 }
 
 // Link is one entry of the legend: a run of equal weights in one matrix, from

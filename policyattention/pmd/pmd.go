@@ -204,3 +204,48 @@ func Growing(eta, size float64) func(k int) float64 {
 	most := max(eta, min(1e280/size, mostStep))
 	return func(k int) float64 { return min(eta*math.Pow(10, float64(k)), most) }
 }
+
+// LockUp returns the paper's witness that one-step fidelity does not suffice
+// (Appendix G): one state, a good action of reward 1 and a
+// bad one of reward 0, both leading back. The prior puts so little mass p on the
+// good action that exact PMD with any step up to etaMax moves by at most zeta in
+// L1:
+//
+//	2p(1−p)(e^η−1)/(1+p(e^η−1)) ≤ 2p(e^η−1) ≤ ζ,
+//
+// since Q(good) − Q(bad) = 1 under every policy. An actor that never moves is
+// then within ζ of PMD in every round, yet the loop stays at the prior for
+// ever, and its proximal excess (equation 13) vanishes with ζ. LockUp returns an
+// error unless 0 < zeta ≤ 2, 0 < etaMax and p is representable.
+func LockUp(zeta, etaMax, gamma float64) (mdp.Problem, error) {
+	p := math.Min(0.5, zeta/(2*math.Expm1(etaMax)))
+	if !(zeta > 0 && zeta <= 2) || !(etaMax > 0) || !(p > math.SmallestNonzeroFloat64) {
+		return mdp.Problem{}, fmt.Errorf(
+			"pmd: lock-up for ζ = %v and steps up to %v, want 0 < ζ ≤ 2 and a step cap whose prior mass %v is "+
+				"representable", zeta, etaMax, p)
+	}
+	env, err := mdp.New(gamma, mat.NewDense(2, 1, []float64{1, 1}), mat.NewDense(1, 2, []float64{1, 0}))
+	if err != nil {
+		return mdp.Problem{}, err
+	}
+	return mdp.Problem{MDP: env, Pi0: mat.NewDense(1, 2, []float64{p, 1 - p})}, nil
+}
+
+// SetShare gives entry i of a row of probabilities a share in [0, 1], and the others what is left in proportion, in
+// equal parts where they were all zero.
+func SetShare(row []float64, i int, share float64) {
+	others := 0.0
+	for j, p := range row {
+		if j != i {
+			others += p
+		}
+	}
+	for j := range row {
+		if others > 0 {
+			row[j] *= (1 - share) / others
+		} else {
+			row[j] = (1 - share) / float64(len(row)-1)
+		}
+	}
+	row[i] = share
+}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/mdp"
@@ -37,10 +38,7 @@ func l1(p, q *mat.Dense) []float64 {
 	mustMatch(p, q)
 	sums := make([]float64, p.RawMatrix().Rows)
 	for s := range sums {
-		other := q.RawRowView(s)
-		for a, v := range p.RawRowView(s) {
-			sums[s] += math.Abs(v - other[a])
-		}
+		sums[s] = floats.Distance(p.RawRowView(s), q.RawRowView(s), 1)
 	}
 	return sums
 }

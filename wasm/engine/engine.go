@@ -306,7 +306,7 @@ func (d Edit) apply(g *Grid, m *mdp.MDP) (*Grid, *mdp.MDP, error) {
 			const format = "P(s'=%d|s=%d,a=%d) = %v, want a probability, and 1 in a problem of one state"
 			return nil, nil, fmt.Errorf(format, d.T, d.S, d.A, d.Value)
 		}
-		rescale(p.RawRowView(d.S*actions+d.A), d.T, d.Value)
+		pmd.SetShare(p.RawRowView(d.S*actions+d.A), d.T, d.Value)
 	default:
 		return nil, nil, fmt.Errorf("an edit of kind %q", d.Kind)
 	}

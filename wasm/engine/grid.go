@@ -138,30 +138,9 @@ func (e *Engine) SetStart(s, a int, value float64) error {
 		return fmt.Errorf("π₀(a=%d|s=%d) = %v, want a probability above 0 and below 1", a, s, value)
 	}
 	pi := mat.DenseCopyOf(problem.Pi0)
-	rescale(pi.RawRowView(s), a, value)
+	pmd.SetShare(pi.RawRowView(s), a, value)
 	problem.Pi0 = pi
 	return e.begin(problem, e.Phases[0].Grid)
-}
-
-// rescale sets entry i of a row of probabilities to value and the others to
-// their shares of the rest, equal ones where they were all zero.
-func rescale(row []float64, i int, value float64) {
-	rest := 0.0
-	for t, v := range row {
-		if t != i {
-			rest += v
-		}
-	}
-	for t := range row {
-		switch {
-		case t == i:
-			row[t] = value
-		case rest > 0:
-			row[t] *= (1 - value) / rest
-		default:
-			row[t] = (1 - value) / float64(len(row)-1)
-		}
-	}
 }
 
 // Presets other than the families of package mdp.
