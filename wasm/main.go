@@ -27,16 +27,13 @@ import (
 // run is what the page is looking at, nil before the first start.
 var run *engine.Engine
 
-// What the full program sets: operations of its own, those that need no run, the trained network of a new run,
-// and the matrices of its call.
+// The functions of the page, and those that need no run. The full program has more.
 var (
 	operations = map[string]func(args []js.Value) (any, error){
 		"start": start, "round": round, "edit": edit, "attention": attention, "trace": trace,
 		"matrix": matrix, "weight": weight, "digest": digest,
 	}
-	runless       = map[string]bool{"start": true, "digest": true}
-	teach         = func(*engine.Engine) error { return nil }
-	learnedMatrix func(k, s int, name string, from, to int) ([][]float64, error)
+	runless = map[string]bool{"start": true, "digest": true}
 )
 
 func main() {
@@ -103,9 +100,6 @@ func start(args []js.Value) (any, error) {
 	}
 	e, err := engine.New(settings, problem)
 	if err != nil {
-		return nil, err
-	}
-	if err := teach(e); err != nil {
 		return nil, err
 	}
 	run = e
@@ -230,19 +224,14 @@ func trace(args []js.Value) (any, error) {
 	return map[string]any{"names": list(c.Names), "reads": list(c.Reads)}, nil
 }
 
-// matrix(k, call, s, name, from, to) returns rows of a matrix of a call "actor", "critic"
-// or "normed", or of the trained actor's in state s, "learned".
+// matrix(k, call, s, name, from, to) returns rows of a matrix of a call "actor", "critic" or "normed"; with the
+// full program also of the trained actor's in state s, "learned".
 func matrix(args []js.Value) (any, error) {
-	k, call, name, from, to := args[0].Int(), args[1].String(), args[3].String(), args[4].Int(), args[5].Int()
-	if call == engine.Learned && learnedMatrix != nil {
-		rows, err := learnedMatrix(k, args[2].Int(), name, from, to)
-		return shaped(rows), err
-	}
-	c, err := run.Trace(k, call)
+	c, err := run.Trace(args[0].Int(), args[1].String())
 	if err != nil {
 		return nil, err
 	}
-	rows, err := engine.Matrix(c, name, from, to)
+	rows, err := engine.Matrix(c, args[3].String(), args[4].Int(), args[5].Int())
 	return shaped(rows), err
 }
 
@@ -298,21 +287,18 @@ func array(x []float64) js.Value {
 
 // numbers copies a Float64Array.
 func numbers(v js.Value) ([]float64, error) {
-	bytes, err := bytesOf(v, 8)
-	x := make([]float64, len(bytes)/8)
-	for i := range x {
-		x[i] = math.Float64frombits(binary.LittleEndian.Uint64(bytes[8*i:]))
-	}
-	return x, err
+	return decoded(v, 8, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
 }
 
-// bytesOf copies the bytes of a typed array; it returns an error unless its numbers have size bytes each.
-func bytesOf(v js.Value, size int) ([]byte, error) {
-	n := size * v.Length()
-	if got := v.Get("byteLength"); got.Type() != js.TypeNumber || got.Int() != n {
+// decoded copies a typed array; it returns an error unless its numbers have size bytes each.
+func decoded[T any](v js.Value, size int, number func([]byte) T) ([]T, error) {
+	x, bytes := make([]T, v.Length()), make([]byte, size*v.Length())
+	if got := v.Get("byteLength"); got.Type() != js.TypeNumber || got.Int() != len(bytes) {
 		return nil, fmt.Errorf("want an array of numbers of %d bits", 8*size)
 	}
-	bytes := make([]byte, n)
-	js.CopyBytesToGo(bytes, js.Global().Get("Uint8Array").New(v.Get("buffer"), v.Get("byteOffset"), n))
-	return bytes, nil
+	js.CopyBytesToGo(bytes, js.Global().Get("Uint8Array").New(v.Get("buffer"), v.Get("byteOffset"), len(bytes)))
+	for i := range x {
+		x[i] = number(bytes[size*i:])
+	}
+	return x, nil
 }

@@ -172,18 +172,14 @@ func (e *Engine) next(name string, rounds []*decoder.Round) (*decoder.Round, err
 	if len(rounds) > phase.From {
 		before = &rounds[len(rounds)-1].Round
 	}
-	d := e.Decoder
-	switch name {
-	case Normalized:
-		var err error
-		if d, err = e.normalizedDecoder(); err != nil {
-			return nil, err
-		}
-		fallthrough
-	case Decoder:
+	if name == Decoder || name == Normalized {
 		source := decoder.Sampled(e.Settings.Seed)
 		if e.Settings.Expected {
 			source = decoder.Weighted()
+		}
+		d, err := e.decoder(name == Normalized)
+		if err != nil {
+			return nil, err
 		}
 		return d.Round(phase.Scale, before, c, source)
 	}
@@ -204,23 +200,25 @@ func (e *Engine) next(name string, rounds []*decoder.Round) (*decoder.Round, err
 	return &decoder.Round{Round: *k}, nil // with none of the bounds that are the decoder's
 }
 
-// normalizedDecoder returns the decoder compiled with LayerNorm for the run's caps.
-func (e *Engine) normalizedDecoder() (*decoder.Decoder, error) {
-	if e.normalized == nil {
-		caps := e.caps()
-		// The least probability of a policy: without a mixture a number below every one that matters in float64.
-		least := 1e-300
-		if caps.Phi > 0 {
-			least = caps.Phi / float64(caps.Actions)
-		}
-		caps.Floor = min(least, mat.Min(e.Phases[0].Problem.Pi0))
-		d, err := decoder.NewNormalized(caps, e.Settings.Carrier)
-		if err != nil {
-			return nil, err
-		}
+// decoder returns the run's decoder, as it is or compiled with LayerNorm for the same caps.
+func (e *Engine) decoder(normalized bool) (d *decoder.Decoder, err error) {
+	if !normalized {
+		return e.Decoder, nil
+	}
+	if e.normalized != nil {
+		return e.normalized, nil
+	}
+	caps := e.caps()
+	// The least probability of a policy: without a mixture a number below every one that matters in float64.
+	least := 1e-300
+	if caps.Phi > 0 {
+		least = caps.Phi / float64(caps.Actions)
+	}
+	caps.Floor = min(least, mat.Min(e.Phases[0].Problem.Pi0))
+	if d, err = decoder.NewNormalized(caps, e.Settings.Carrier); err == nil {
 		e.normalized = d
 	}
-	return e.normalized, nil
+	return d, err
 }
 
 // Round returns round k of a controller.

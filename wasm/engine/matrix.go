@@ -35,14 +35,15 @@ func (e *Engine) Trace(k int, name string) (*decoder.Call, error) {
 	if e.call != nil && e.call.round == k && e.call.name == name {
 		return e.call.Call, nil
 	}
-	d, c := e.Decoder, &call{round: k, name: name}
 	r, err := e.Round(Decoder, k)
-	if err == nil && name == NormedCall {
-		d, err = e.normalizedDecoder()
-	}
 	if err != nil {
 		return nil, err
 	}
+	d, err := e.decoder(name == NormedCall)
+	if err != nil {
+		return nil, err
+	}
+	c := &call{round: k, name: name}
 	if name != CriticCall {
 		c.Call, err = d.TraceActor(r.Pi, r.Q, e.Settings.Eta)
 	} else if n := len(r.Packets) + 2*d.States*d.Actions; n > MaxTokens {
@@ -133,12 +134,9 @@ func window(rows [][]float64, name string, from, to int) ([][]float64, error) {
 
 // Weight returns a weight matrix of a call's network by the name in the decoder's legend.
 func (e *Engine) Weight(call, name string) (*mat.Dense, error) {
-	d := e.Decoder
-	if call == NormedCall {
-		var err error
-		if d, err = e.normalizedDecoder(); err != nil {
-			return nil, err
-		}
+	d, err := e.decoder(call == NormedCall)
+	if err != nil {
+		return nil, err
 	}
 	for _, w := range d.Network().Matrices() {
 		if w.Name == name {
