@@ -15,12 +15,9 @@ import (
 
 // Round is one measured round k. Tables are [S, A].
 type Round struct {
-	Index   int        // k, from 0
-	Pi, Q   *mat.Dense // the context (π̂_k, Q_k)
-	LogPi   *mat.Dense // log π̂_k, or nil where it is the logarithm of Pi
-	Eta     float64    // η_k
+	Context            // of the actor: π̂_k and Q_k
 	NextPi  *mat.Dense // the policy returned, π̂_{k+1}
-	NextLog *mat.Dense // its logarithm, likewise
+	NextLog *mat.Dense // its logarithm; nil stands for that of NextPi
 	NextQ   *mat.Dense // Q_{k+1}, formed under it; nil where there was no critic call, as in the last round
 
 	Zeta   float64 // ζ_k, equation (4), in [0, 2]
@@ -34,9 +31,9 @@ type Round struct {
 	Bound pmd.Bound
 }
 
-// Context is what a controller goes on from behind the round, at the step size eta.
-func (r *Round) Context(m *mdp.MDP, eta float64) Context {
-	return Context{Round: r.Index + 1, MDP: m, Pi: r.NextPi, LogPi: r.NextLog, Q: r.NextQ, Eta: eta}
+// After is what a controller goes on from behind the round, at the step size eta.
+func (r *Round) After(m *mdp.MDP, eta float64) Context {
+	return Context{Round: r.Round + 1, MDP: m, Pi: r.NextPi, LogPi: r.NextLog, Q: r.NextQ, Eta: eta}
 }
 
 // Measure measures a round of a controller that, from the context c, returned the policy next and then the table
@@ -57,8 +54,7 @@ func (s *Scale) Measure(before *Round, c Context, next pmd.Policy, nextQ *mat.De
 	if err := m.CheckTable("Q", c.Q); err != nil {
 		return nil, err
 	}
-	k := &Round{Index: c.Round, Pi: c.Pi, LogPi: c.LogPi, Q: c.Q, Eta: c.Eta, NextPi: next.Pi, NextLog: next.Log,
-		NextQ: nextQ}
+	k := &Round{Context: c, NextPi: next.Pi, NextLog: next.Log, NextQ: nextQ}
 	if k.Distance, err = s.distance(k.NextPi); err != nil {
 		return nil, fmt.Errorf("the policy returned: %w", err)
 	}

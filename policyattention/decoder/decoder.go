@@ -23,6 +23,7 @@ package decoder
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -137,17 +138,18 @@ func (d *Decoder) Improve(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 // leave takes the leaked mass μ from the actions of a row that do not exist, which is
 // then no further from PMD's, p: ‖row/(1−μ) − p‖₁ ≤ ‖row − p‖₁ + μ over those that do.
 func leave(row, q []float64) {
-	leaked, sum := false, 0.0
+	if !slices.ContainsFunc(q, missing) {
+		return
+	}
+	sum := 0.0
 	for a, v := range q {
 		if missing(v) {
-			row[a], leaked = 0, true
+			row[a] = 0
 		}
 		sum += row[a]
 	}
 	for a := range row {
-		if leaked {
-			row[a] /= sum
-		}
+		row[a] /= sum
 	}
 }
 

@@ -169,19 +169,14 @@ var Hidden = []Field{
 // nothing is left to do.
 func build(c *Certificate, l *Layout) (*Network, Legend) {
 	d, dh := l.Width(), l.HeadDim()
-	n := &Network{Width: d, HeadDim: dh}
-	for range 2 {
-		b := Block{}
-		for range 2 {
-			b.Heads = append(b.Heads, Head{
-				Q: mat.NewDense(dh, d, nil), K: mat.NewDense(dh, d, nil),
-				V: mat.NewDense(dh, d, nil), O: mat.NewDense(d, dh, nil),
-			})
-		}
-		n.Blocks = append(n.Blocks, b)
+	head := func() Head {
+		return Head{Q: mat.NewDense(dh, d, nil), K: mat.NewDense(dh, d, nil), V: mat.NewDense(dh, d, nil),
+			O: mat.NewDense(d, dh, nil)}
 	}
-	n.Blocks[0].W1, n.Blocks[0].W2 = mat.NewDense(2, d, nil), mat.NewDense(d, 2, nil)
-
+	n := &Network{Width: d, HeadDim: dh, Blocks: []Block{
+		{Heads: []Head{head(), head()}, W1: mat.NewDense(2, d, nil), W2: mat.NewDense(d, 2, nil)},
+		{Heads: []Head{head(), head()}},
+	}}
 	w := &writer{network: n, matrix: map[string]*mat.Dense{}}
 	for _, m := range n.Matrices() {
 		w.matrix[m.Name] = m.Matrix
@@ -212,11 +207,7 @@ func (w *writer) head(block, index int, name string) {
 func (w *writer) link(name string, to, from *Field, value float64, symbol, why string) {
 	m := w.matrix[w.prefix+name]
 	for i := range to.Len {
-		j := i
-		if from.Len == 1 {
-			j = 0
-		}
-		m.Set(to.Offset+i, from.Offset+j, value)
+		m.Set(to.Offset+i, from.Offset+min(i, from.Len-1), value)
 	}
 	w.legend = append(w.legend, Link{w.prefix + name, *to, *from, value, symbol, why})
 }

@@ -1,10 +1,12 @@
 package pmd
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
@@ -49,14 +51,12 @@ func (r Rule) Next(p Policy, q *mat.Dense, eta float64) (Policy, error) {
 	for s := range next.Pi.RawMatrix().Rows {
 		row, log, values := next.Pi.RawRowView(s), next.Log.RawRowView(s), q.RawRowView(s)
 		switch r {
-		case PMD:
+		case PMD, Boltzmann:
 			for a, z := range log {
+				if r == Boltzmann {
+					z = 0
+				}
 				log[a] = logit(z, eta, values[a])
-			}
-			LogSoftmax(row, log)
-		case Boltzmann:
-			for a := range log {
-				log[a] = logit(0, eta, values[a])
 			}
 			LogSoftmax(row, log)
 		case Identity:
@@ -67,16 +67,13 @@ func (r Rule) Next(p Policy, q *mat.Dense, eta float64) (Policy, error) {
 			projectSimplex(row)
 			logarithm(log, row)
 		case RewardOnly:
-			top, ties := slices.Max(values), 0.0
-			for a := range row {
-				row[a] = 0
-				if values[a] == top {
-					row[a] = 1
-					ties++
+			top := slices.Max(values)
+			ties := floats.Count(func(v float64) bool { return v == top }, values)
+			clear(row)
+			for a, v := range values {
+				if v == top {
+					row[a] = 1 / float64(ties)
 				}
-			}
-			for a := range row {
-				row[a] /= ties
 			}
 			logarithm(log, row)
 		default:
@@ -105,15 +102,9 @@ func logarithm(log, p []float64) {
 // simplex (Duchi et al. 2008, Figure 1). A common shift of all entries changes
 // nothing; without their maximum, large ones leave 1 its digits in the sums.
 func projectSimplex(row []float64) {
-	top := slices.Max(row)
-	for a := range row {
-		row[a] -= top
-	}
-	sorted := slices.Clone(row)
-	slices.Sort(sorted)
-	slices.Reverse(sorted)
+	floats.AddConst(-slices.Max(row), row)
 	sum, shift := 0.0, 0.0
-	for i, v := range sorted {
+	for i, v := range slices.SortedFunc(slices.Values(row), func(x, y float64) int { return cmp.Compare(y, x) }) {
 		sum += v
 		if t := (sum - 1) / float64(i+1); v > t {
 			shift = t

@@ -160,7 +160,7 @@ func (e *Engine) context(rounds []*decoder.Round) control.Context {
 	n, first := len(rounds), e.Phases[0]
 	m := e.Phases[e.PhaseAt(n)].Problem.MDP
 	if n > 0 {
-		return rounds[n-1].Context(m, e.Settings.Eta)
+		return rounds[n-1].After(m, e.Settings.Eta)
 	}
 	return control.Context{MDP: m, Pi: first.Problem.Pi0, Q: first.Start, Eta: e.Settings.Eta}
 }
