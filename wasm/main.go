@@ -161,7 +161,6 @@ func round(args []js.Value) (any, error) {
 	k, failed := args[0].Int(), map[string]any{}
 	var names []any
 	var data []float64
-	put := func(m *mat.Dense) { data = append(data, flat(m)...) }
 	for i := range args[1].Length() {
 		name := args[1].Index(i).String()
 		r, err := run.Round(name, k)
@@ -171,19 +170,14 @@ func round(args []js.Value) (any, error) {
 		}
 		names = append(names, name)
 		data = append(data, r.Zeta, r.ZetaBound, r.Delta, r.DeltaBound, r.Route, r.RouteBound, r.Sampling, r.Defect,
-			r.Distance,
-			r.Bound.Initial, r.Bound.Critic, r.Bound.Greedy, r.Bound.Last, r.Bound.Total())
-		put(r.Pi)
-		put(r.Q)
-		put(r.NextPi)
-		put(r.NextQ)
+			r.Distance, r.Bound.Initial, r.Bound.Critic, r.Bound.Greedy, r.Bound.Last, r.Bound.Total())
+		data = append(data, flat(r.Pi, r.Q, r.NextPi, r.NextQ)...)
 		if name == engine.Decoder {
 			step, err := pmd.Step(r.Pi, r.Q, run.Settings.Eta)
 			if err != nil {
 				return nil, err
 			}
-			put(step)
-			put(run.Phases[run.PhaseAt(k)].Problem.MDP.EvaluationBackup(r.NextPi, r.Q))
+			data = append(data, flat(step, r.MDP.EvaluationBackup(r.NextPi, r.Q))...)
 			data = append(data, float64(len(r.Packets)))
 			for _, p := range r.Packets {
 				data = append(data, float64(p.State), float64(p.Action), float64(p.NextState), float64(p.NextAction),
@@ -272,7 +266,13 @@ func list[T any](x []T) []any {
 
 func table(m *mat.Dense) js.Value { return array(flat(m)) }
 
-func flat(m *mat.Dense) []float64 { return slices.Concat(mdp.ToRows(m)...) }
+// flat returns the entries of tables in a row.
+func flat(tables ...*mat.Dense) (data []float64) {
+	for _, m := range tables {
+		data = append(data, slices.Concat(mdp.ToRows(m)...)...)
+	}
+	return data
+}
 
 // array copies x into a Float64Array, whose bytes are little-endian in every browser.
 func array(x []float64) js.Value {

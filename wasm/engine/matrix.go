@@ -171,8 +171,7 @@ func (e *Engine) Compare(k int) (*mat.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
-	next, err := e.actor.Act([]control.Context{{Round: k, MDP: e.Phases[e.PhaseAt(k)].Problem.MDP, Pi: r.Pi, Q: r.Q,
-		Eta: e.Settings.Eta}})
+	next, err := control.Act(e.actor, []control.Context{r.Context})
 	if err != nil {
 		return nil, err
 	}
