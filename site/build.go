@@ -59,9 +59,8 @@ func Build(out string, whole bool) error {
 			return fmt.Errorf("%s contains the end of a script element", name)
 		}
 	}
-	// Scripts and styles are inline and named by their hashes. 'self' is for engine and
-	// weights, blob: for the worker, whose text lies in the page; both reach no
-	// other host, and nothing else is allowed.
+	// Scripts and styles are inline and named by their hashes. 'self' is for engine and weights, blob: for the worker,
+	// whose text lies in the page; both reach no other host, and nothing else is allowed.
 	parts["csp"] = strings.Join([]string{
 		"default-src 'none'",
 		"script-src " + hash(parts["app"]) + " 'self' file: blob: 'wasm-unsafe-eval'",

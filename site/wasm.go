@@ -10,10 +10,9 @@ import (
 // errNoWasm says that a file is not what Go's linker writes.
 var errNoWasm = errors.New("not a WebAssembly program of Go's linker")
 
-// shrink writes a program's data so that they compress better. Go's linker leaves out each run of eight
-// zeros, at the price of a segment's header for it: 57,000 of them, which compress worse than the zeros do.
-// One segment holds them all here. And the linker writes which instruction comes from which line of which
-// file, of which a page says nothing.
+// shrink writes a program's data so that they compress better. Go's linker leaves out each run of eight zeros, at the
+// price of a segment's header for it: 57,000 of them, which compress worse than the zeros do. One segment holds them
+// all here. And the linker writes which instruction comes from which line of which file, of which a page says nothing.
 func shrink(wasm []byte) ([]byte, error) {
 	const header, data = 8, 11 // bytes before the first section; the number of the data section
 	if len(wasm) < header {

@@ -77,8 +77,7 @@ func learn(args []js.Value) (any, error) {
 	return true, run.SetLearned(n)
 }
 
-// compare(k) applies the trained actor to the decoder's context of round k and
-// returns its policy.
+// compare(k) applies the trained actor to the decoder's context of round k and returns its policy.
 func compare(args []js.Value) (any, error) {
 	next, err := run.Compare(args[0].Int())
 	if err != nil {

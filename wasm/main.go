@@ -1,10 +1,9 @@
 //go:build js && wasm
 
-// Command wasm is the engine of the web page: it runs in a worker and offers the
-// functions below to site/page/worker.js as methods of the global object engine.
-// Each returns its result or throws no exception but {error: message}. Tables
-// are Float64Arrays, row-major. Built with the tag full it can read problem files
-// and run the trained network too; most visitors need neither.
+// Command wasm is the engine of the web page: it runs in a worker and offers the functions below to site/page/worker.js
+// as methods of the global object engine. Each returns its result or throws no exception but {error: message}. Tables
+// are Float64Arrays, row-major. Built with the tag full it can read problem files and run the trained network too; most
+// visitors need neither.
 package main
 
 import (
@@ -152,11 +151,10 @@ func phaseOf(i int) any {
 	}
 }
 
-// round(k, names) runs the named controllers through round k. The result names those
-// that have it, and holds why others have none under errors. Its data are, for each of
-// these in turn, fourteen numbers from ζ to the bound and the tables π, Q and those of
-// the next round; for the decoder also exact policy mirror descent and the exact backup
-// on the same context, and the packets: their number, and six for each.
+// round(k, names) runs the named controllers through round k. The result names those that have it, and holds why others
+// have none under errors. Its data are, for each of these in turn, fourteen numbers from ζ to the bound and the tables
+// π, Q and those of the next round; for the decoder also exact policy mirror descent and the exact backup on the same
+// context, and the packets: their number, and six for each.
 func round(args []js.Value) (any, error) {
 	k, failed := args[0].Int(), map[string]any{}
 	var names []any
@@ -188,9 +186,8 @@ func round(args []js.Value) (any, error) {
 	return map[string]any{"phase": run.PhaseAt(k), "names": names, "data": array(data), "errors": failed}, nil
 }
 
-// edit(k, {kind, s, a, t, value, tile}) changes the problem before round k and
-// returns the new phase. The kind is "reward", "place", "transition", "tile" or
-// "start", which changes π₀ and begins the run anew.
+// edit(k, {kind, s, a, t, value, tile}) changes the problem before round k and returns the new phase. The kind is
+// "reward", "place", "transition", "tile" or "start", which changes π₀ and begins the run anew.
 func edit(args []js.Value) (any, error) {
 	x := args[1]
 	change := engine.Edit{Kind: x.Get("kind").String(), S: x.Get("s").Int(), A: x.Get("a").Int(), T: x.Get("t").Int(),
@@ -208,8 +205,7 @@ func attention(args []js.Value) (any, error) {
 	return array(w), err
 }
 
-// trace(k, call) names the tokens of a call "actor", "critic" or "normed", and says which
-// are read.
+// trace(k, call) names the tokens of a call "actor", "critic" or "normed", and says which are read.
 func trace(args []js.Value) (any, error) {
 	c, err := run.Trace(args[0].Int(), args[1].String())
 	if err != nil {

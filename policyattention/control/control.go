@@ -1,10 +1,7 @@
-// Package control runs controllers in closed loop and scores the policies they
-// return.
+// Package control runs controllers in closed loop and scores the policies they return.
 //
-// A Controller is whatever turns problems into one returned policy a round. The
-// paper's own controllers are a Loop of an Actor and a Critic; other methods
-// implement Controller themselves. All are scored by the one exact evaluator,
-// Score.
+// A Controller is whatever turns problems into one returned policy a round. The paper's own controllers are a Loop of
+// an Actor and a Critic; other methods implement Controller themselves. Score, the exact evaluator, scores all.
 package control
 
 import (
@@ -35,9 +32,8 @@ type Context struct {
 	Eta     float64    // step size η_k
 }
 
-// Check returns an error if c is invalid for s states and a actions: if Pi is not a
-// policy [s, a], Q is not [s, a] and finite where the action exists, or η is not finite and
-// ≥ 0. The MDP may be missing.
+// Check returns an error if c is invalid for s states and a actions: if Pi is not a policy [s, a], Q is not [s, a] and
+// finite where the action exists, or η is not finite and ≥ 0. The MDP may be missing.
 func (c Context) Check(s, a int) error {
 	if err := c.checkPolicy(c.Pi, s, a); err != nil {
 		return err
@@ -64,10 +60,9 @@ func (c Context) checkTable(q *mat.Dense, s, a int) error {
 	return mdp.CheckTable("Q", q, s, a)
 }
 
-// Actor maps each context (π̂_k, Q_k, η_k) of a batch to the returned policy
-// π̂_{k+1} [S, A], perhaps with its logarithm, which tells a probability below the smallest float64 from none.
-// A Loop hands out copies of Pi and Q and copies what it gets, so an Actor may change and return them; it must
-// not change the MDP.
+// Actor maps each context (π̂_k, Q_k, η_k) of a batch to the returned policy π̂_{k+1} [S, A], perhaps with its
+// logarithm, which tells a probability below the smallest float64 from none. A Loop hands out copies of Pi and Q and
+// copies what it gets, so an Actor may change and return them; it must not change the MDP.
 type Actor interface {
 	Act(batch []Context) ([]pmd.Policy, error)
 }
@@ -88,8 +83,7 @@ type Controller interface {
 type Trajectory struct {
 	// Policies holds π_0 and the returned policies π̂_1, …, π̂_T, each [S, A].
 	Policies []*mat.Dense
-	// Logs holds the logarithms of Policies, where the actor returned them; nil stands for
-	// the logarithm of the policy.
+	// Logs holds the logarithms of Policies, where the actor returned them; nil stands for the logarithm of the policy.
 	Logs []*mat.Dense
 	// Q holds the critic's tables Q_0, …, Q_{T−1}, each [S, A], from which the
 	// policies were formed; it is nil for a controller without such tables.
@@ -133,9 +127,8 @@ func (l Loop) start(p mdp.Problem) (*mat.Dense, error) {
 	return q, p.MDP.CheckTable("Q", q)
 }
 
-// Run implements Controller. It returns an error if an Actor or a Critic is
-// missing, a step size is none, a problem lacks its MDP or has an invalid π_0,
-// or either part returns an invalid policy or a table that is not [S, A] and
+// Run implements Controller. It returns an error if an Actor or a Critic is missing, a step size is none, a problem
+// lacks its MDP or has an invalid π_0, or either part returns an invalid policy or a table that is not [S, A] and
 // finite where the action exists.
 func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 	if rounds < 1 {
@@ -246,8 +239,7 @@ func copies(batch []Context) []Context {
 	return own
 }
 
-// ActorFunc is an Actor that treats each context by itself: f returns π̂_{k+1}
-// [S, A]. An error names the problem.
+// ActorFunc is an Actor that treats each context by itself: f returns π̂_{k+1} [S, A]. An error names the problem.
 type ActorFunc func(c Context) (*mat.Dense, error)
 
 // Act implements Actor.
@@ -258,15 +250,13 @@ func (f ActorFunc) Act(batch []Context) ([]pmd.Policy, error) {
 	})
 }
 
-// CriticFunc is a Critic that treats each context by itself: f returns Q_{k+1}
-// [S, A]. An error names the problem.
+// CriticFunc is a Critic that treats each context by itself: f returns Q_{k+1} [S, A]. An error names the problem.
 type CriticFunc func(c Context) (*mat.Dense, error)
 
 // Evaluate implements Critic.
 func (f CriticFunc) Evaluate(batch []Context) ([]*mat.Dense, error) { return each(batch, f) }
 
-// RuleActor is an Actor that applies a fixed update rule, with logarithms; RuleActor(pmd.PMD) is
-// the exact actor.
+// RuleActor is an Actor that applies a fixed update rule, with logarithms; RuleActor(pmd.PMD) is the exact actor.
 type RuleActor pmd.Rule
 
 // Act implements Actor.
@@ -320,10 +310,9 @@ func (ExactCritic) Evaluate(batch []Context) ([]*mat.Dense, error) {
 	})
 }
 
-// ValueCritic returns the action values of the policy themselves, Q_{k+1} = Q^{π̂_{k+1}}, by an
-// exact solve, which costs much more than ExactCritic's backup and forgets Q_k at once.
-// Exact PMD with it converges linearly where steps grow by 1/γ a round or more (Xiao, 2022),
-// and approaches policy iteration as they grow faster.
+// ValueCritic returns the action values of the policy themselves, Q_{k+1} = Q^{π̂_{k+1}}, by an exact solve, which
+// costs much more than ExactCritic's backup and forgets Q_k at once. Exact PMD with it converges linearly where steps
+// grow by 1/γ a round or more (Xiao, 2022), and approaches policy iteration as they grow faster.
 type ValueCritic struct{}
 
 // Evaluate implements Critic.

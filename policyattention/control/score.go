@@ -88,15 +88,13 @@ type Scored struct {
 	Loss []float64
 	// E0 is ‖Q* − Q_0‖∞.
 	E0 float64
-	// Zeta [T], Delta [T−1] and Defect [T] are ζ_k, δ_k and ḡ_k of the context
-	// that the controller was in; RowL1 [T] is the mean over states where ζ_k
-	// takes the maximum. They are nil for a controller without critic tables.
+	// Zeta [T], Delta [T−1] and Defect [T] are ζ_k, δ_k and ḡ_k of the context that the controller was in; RowL1
+	// [T] is the mean over states where ζ_k takes the maximum. They are nil for a controller without critic tables.
 	Zeta, RowL1, Delta, Defect []float64
 }
 
-// Bound returns the returned-policy bound of Theorem 2 at the given horizon and
-// its slack: bound minus realized ‖Q* − Q^{π̂_T}‖∞. It returns an
-// error if the trajectory has fewer rounds, or no critic tables.
+// Bound returns the returned-policy bound of Theorem 2 at the given horizon and its slack: bound minus realized
+// ‖Q* − Q^{π̂_T}‖∞. It returns an error if the trajectory has fewer rounds, or no critic tables.
 func (s Scored) Bound(horizon int) (bound pmd.Bound, slack float64, err error) {
 	if horizon < 1 || horizon >= len(s.Loss) {
 		return pmd.Bound{}, 0, fmt.Errorf("control: horizon %d of a trajectory with %d rounds", horizon, len(s.Loss)-1)
@@ -108,11 +106,9 @@ func (s Scored) Bound(horizon int) (bound pmd.Bound, slack float64, err error) {
 	return bound, bound.Total() - s.Loss[horizon]*s.Gap, err
 }
 
-// Score evaluates trajectories, one a problem, exactly: every policy by a
-// linear solve, against Q* by policy iteration. It runs on all processors and
-// its result does not depend on their number. It returns an error if a
-// trajectory does not begin with the problem's π₀, or holds an invalid policy or a
-// table that is not [S, A] and finite.
+// Score evaluates trajectories, one a problem, exactly: every policy by a linear solve, against Q* by policy iteration.
+// It runs on all processors and its result does not depend on their number. It returns an error if a trajectory does
+// not begin with the problem's π₀, or holds an invalid policy or a table that is not [S, A] and finite.
 func Score(problems []mdp.Problem, trajectories []Trajectory) ([]Scored, error) {
 	if len(problems) != len(trajectories) {
 		return nil, fmt.Errorf("control: %d trajectories for %d problems", len(trajectories), len(problems))

@@ -10,9 +10,8 @@ import (
 	"icrl/policyattention/pmd"
 )
 
-// Solving is a loop on its way on one problem. It holds the latest policy and what is proven of
-// it, and nothing of the rounds before, so its memory does not grow. It does not change:
-// Step returns what comes next.
+// Solving is a loop on its way on one problem. It holds the latest policy and what is proven of it, and nothing of the
+// rounds before, so its memory does not grow. It does not change: Step returns what comes next.
 type Solving struct {
 	*Scale
 	Loop       Loop

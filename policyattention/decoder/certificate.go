@@ -11,8 +11,7 @@ import (
 	"icrl/policyattention/pmd"
 )
 
-// Caps declares, before any MDP is seen, everything a decoder is built for.
-// Inputs outside the caps are refused.
+// Caps declares, before any MDP is seen, everything a decoder is built for. Inputs outside the caps are refused.
 type Caps struct {
 	States  int     `json:"states"`  // S ≥ 1
 	Actions int     `json:"actions"` // A ≥ 1
@@ -24,8 +23,7 @@ type Caps struct {
 	// Routing is ε_r in (0, 2): the actor's ζ is at most ε_r, and each of the
 	// critic's two heads leaks at most ε_r/2 of its attention.
 	Routing float64 `json:"routing"`
-	// Alpha is α in (0, 1): the sampling bound holds in all calls together with
-	// probability 1−α.
+	// Alpha is α in (0, 1): the sampling bound holds in all calls together with probability 1−α.
 	Alpha float64 `json:"alpha"`
 	// Sampling is ε_s > 0, the bound wanted on the sampling error. It chooses
 	// Packets, and is ignored where Packets is given.
@@ -33,12 +31,10 @@ type Caps struct {
 	// Packets is m, the number of transition packets from each state and action
 	// in a critic call, or 0 to choose it from Sampling.
 	Packets int `json:"packets,omitempty"`
-	// Phi is φ in [0, 1], the weight of the uniform policy that the actor's
-	// readout mixes in.
+	// Phi is φ in [0, 1], the weight of the uniform policy that the actor's readout mixes in.
 	Phi float64 `json:"phi,omitempty"`
-	// Floor is the least probability that a policy given to a normalized
-	// decoder may hold; weights of packets must lie in [Floor, 1/Floor]. Other
-	// decoders ignore it.
+	// Floor is the least probability that a policy given to a normalized decoder may hold; weights of packets must lie
+	// in [Floor, 1/Floor]. Other decoders ignore it.
 	Floor float64 `json:"floor,omitempty"`
 	// Override replaces the margins that Routing implies, to study others.
 	Override *Margins `json:"override,omitempty"`
@@ -74,9 +70,8 @@ type Certificate struct {
 	DeltaRoute float64 `json:"delta_route"` // bound on the critic's routing error
 	// bound on its sampling error, with probability 1−α; weighted packets have none
 	DeltaStat float64 `json:"delta_stat"`
-	// DeltaRows bounds what rows of P and π add to δ that sum to one within
-	// mdp.Tolerance only: the mean of packets is one over weights that are
-	// normalized, the exact backup is not. It is γB((1+t)²−1) for t the tolerance.
+	// DeltaRows bounds what rows of P and π add to δ that sum to one within mdp.Tolerance only: the mean of packets
+	// is one over weights that are normalized, the exact backup is not. It is γB((1+t)²−1) for t the tolerance.
 	DeltaRows float64 `json:"delta_rows"`
 	// Returned bounds ‖Q* − Q^{π̂_K}‖∞ a priori; nil where the caps imply no such
 	// bound, because Phi or EtaMin is zero.
@@ -90,8 +85,7 @@ type Certificate struct {
 	RoundoffDelta float64 `json:"roundoff_delta"`
 }
 
-// Returned is the a-priori bound of equation (10) at horizon K for a constant
-// step of at least EtaMin.
+// Returned is the a-priori bound of equation (10) at horizon K for a constant step of at least EtaMin.
 type Returned struct {
 	Theta         float64 `json:"theta"`         // θ = log(A/φ)/η
 	Transient     float64 `json:"transient"`     // (2E₀+4B)γᴷ/(1−γ) with E₀ ≤ 2B
@@ -99,8 +93,7 @@ type Returned struct {
 	Weighted      float64 `json:"weighted"`      // the same with weighted packets
 }
 
-// Delta bounds the critic residual δ_k with sampled packets, with probability
-// 1−α in all calls together.
+// Delta bounds the critic residual δ_k with sampled packets, with probability 1−α in all calls together.
 func (c *Certificate) Delta() float64 { return c.DeltaRoute + c.DeltaStat + c.DeltaRows }
 
 // DeltaWeighted bounds δ_k with weighted packets.
@@ -155,10 +148,8 @@ func Certify(caps Caps) (*Certificate, error) {
 	c.DeltaRows = c.Gamma * c.limit() * mdp.Tolerance * (2 + mdp.Tolerance)
 	c.Zeta = c.ZetaAt(c.EtaMax)
 
-	// A score is a sum of four products and its exponential an ulp off; scores
-	// weigh in the output by their own probability, and p|log p| sums to at most
-	// log A. The oracle's logits round alike. A sum of n positive terms is off by
-	// at most n units.
+	// A score is a sum of four products and its exponential an ulp off; scores weigh in the output by their own
+	// probability, and p|log p| sums to at most log A. The oracle's logits round alike. n positive terms round by n.
 	const unit = 0x1p-53
 	c.RoundoffZeta = 16 * unit * (c.Kappa + c.Nu + 3*c.EtaMax*c.B + numeric.Log(a) + pairs + s)
 	c.RoundoffDelta = 16 * unit * c.B * (3*c.Tau1 + 3*c.Tau2 + numeric.Log(m) + visible + 2*pairs)
@@ -188,10 +179,9 @@ func (c *Certificate) actorRatio(eta float64) float64 {
 		float64(s*numeric.Exp(float64(eta*b)-c.Kappa-c.Nu))))
 }
 
-// predecessorRatio is the printed envelope of R₂ with M = mSA, which counts a
-// query's own pair among the bad ones. That is more than packets out of balance
-// cost while SA < 3·10⁵; beyond, what they cost is taken: the packets of the other
-// SA−1 pairs weigh up to m(1+balance), the query's own as little as m(1−balance).
+// predecessorRatio is the printed envelope of R₂ with M = mSA, which counts a query's own pair among the bad ones.
+// That is more than packets out of balance cost while SA < 3·10⁵; beyond, what they cost is taken: the packets of
+// the other SA−1 pairs weigh up to m(1+balance), the query's own as little as m(1−balance).
 func (c *Certificate) predecessorRatio() float64 {
 	pairs, m := float64(c.States*c.Actions), float64(c.Packets)
 	near, far := numeric.Exp(-c.Tau2), numeric.Exp(-3*c.Tau2)
@@ -206,8 +196,7 @@ func (c *Certificate) limit() float64 { return c.B * (1 + slack) }
 // least is the least probability that a normalized decoder accepts.
 func (c *Certificate) least() float64 { return c.Floor * (1 - slack) }
 
-// depth is the greatest |log π| and |log weight| that a normalized decoder
-// accepts.
+// depth is the greatest |log π| and |log weight| that a normalized decoder accepts.
 func (c *Certificate) depth() float64 { return -numeric.Log(c.least()) }
 
 // ZetaAt bounds the actor residual of a call with step size eta.

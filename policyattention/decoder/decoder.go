@@ -1,15 +1,12 @@
-// Package decoder is the paper's fixed decoder: a two-block, two-head causal
-// softmax Transformer with hand-made weights that runs one round of policy
-// mirror descent in context, actor, environment and one-step critic, with
-// printed error bounds (Section 3 of the paper), and its compilation to a
-// network with layer normalization (Section 4).
+// Package decoder is the paper's fixed decoder: a two-block, two-head causal softmax Transformer with hand-made weights
+// that runs one round of policy mirror descent in context, actor, environment and one-step critic, with printed error
+// bounds (Section 3 of the paper), and its compilation to a network with layer normalization (Section 4).
 //
 // The attention network itself is in network.go, its textbook pass in trace.go, and in pass.go a fast one with a
 // key–value cache that leaves out what cannot reach a readout.
 //
-// A decoder is made in three steps, none of which sees an MDP: Caps declares
-// what inputs will be like, Certify computes margins and bounds, New writes the
-// weights. It is then used on any MDP and history within the caps:
+// A decoder is made in three steps, none of which sees an MDP: Caps declares what inputs will be like, Certify computes
+// margins and bounds, New writes the weights. It is then used on any MDP and history within the caps:
 //
 //	d, err := decoder.New(decoder.Caps{States: 8, Actions: 3, Gamma: .9, …})
 //	next, err := d.Improve(pi, q, eta)                  // actor call
@@ -31,16 +28,14 @@ import (
 	"icrl/policyattention/mdp"
 )
 
-// MaxLogit is the greatest η_max·B. Within it the score of logZero, which stands for log 0
-// in a memory, lies more than 745 below that of the state's best action, so the softmax
-// weight underflows to exactly zero.
+// MaxLogit is the greatest η_max·B. Within it the score of logZero, which stands for log 0 in a memory, lies more
+// than 745 below that of the state's best action, so the softmax weight underflows to exactly zero.
 const (
 	MaxLogit = 2000
 	logZero  = -1e4
 )
 
-// Inputs may exceed the caps by rounding. The certificate's bounds hold for all
-// that is accepted:
+// Inputs may exceed the caps by rounding. The certificate's bounds hold for all that is accepted:
 //
 //   - slack is the share by which |Q| and |r| may exceed B and r_max: a backup of
 //     values at ±B may come out some ulps beyond. It is charged in the bounds, which
@@ -60,8 +55,7 @@ const (
 	balance = 1e-6
 )
 
-// Decoder is a network with fixed weights, its certificate and its legend. It
-// is read-only and safe for concurrent use.
+// Decoder is a network with fixed weights, its certificate and its legend. It is read-only and safe for concurrent use.
 type Decoder struct {
 	*Certificate
 	Layout  *Layout
@@ -74,8 +68,7 @@ type Decoder struct {
 	actor, critic *program
 }
 
-// New returns the decoder of Theorem 1 for the caps. It returns an error that names
-// the cap if one is out of range.
+// New returns the decoder of Theorem 1 for the caps. It returns an error that names the cap if one is out of range.
 func New(caps Caps) (*Decoder, error) {
 	d, err := uncompiled(caps)
 	if err != nil {
@@ -114,9 +107,8 @@ func (d *Decoder) compile() (err error) {
 	return err
 }
 
-// Improve is an actor call: it returns π̂_{k+1} [S, A] for the policy pi and the
-// values q, both [S, A], and the step size eta. It returns an error that names the
-// cap if an input is outside.
+// Improve is an actor call: it returns π̂_{k+1} [S, A] for the policy pi and the values q, both [S, A], and the step
+// size eta. It returns an error that names the cap if an input is outside.
 func (d *Decoder) Improve(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 	if err := d.checkActor(pi, q, eta); err != nil {
 		return nil, err
@@ -153,11 +145,9 @@ func leave(row, q []float64) {
 	}
 }
 
-// Backup is a critic call: it returns Q_{k+1} [S, A] for the returned policy pi
-// = π̂_{k+1} and the values q = Q_k, both [S, A], and packets drawn under pi with
-// m of them (or total weight m) from every state and action. Actions that do not exist
-// have the value −Inf, no mass and no packets. It returns an
-// error that names the cap if an input is outside.
+// Backup is a critic call: it returns Q_{k+1} [S, A] for the returned policy pi = π̂_{k+1} and the values q = Q_k,
+// both [S, A], and packets drawn under pi with m of them (or total weight m) from every state and action. Actions that
+// do not exist have the value −Inf, no mass and no packets. It returns an error that names the cap that is violated.
 func (d *Decoder) Backup(pi, q *mat.Dense, packets []Packet) (*mat.Dense, error) {
 	if err := d.checkCritic(pi, q, packets); err != nil {
 		return nil, err

@@ -14,8 +14,7 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Lecture is an example that is small enough to be drawn whole, with the paper's step size and
-// number of rounds.
+// Lecture is an example that is small enough to be drawn whole, with the paper's step size and number of rounds.
 var Lecture = struct {
 	Caps Caps
 	Root uint64 // of the problem and its packets
@@ -32,14 +31,12 @@ type Packet struct {
 	Reward     float64 `json:"r"`
 	NextState  int     `json:"s2"`
 	NextAction int     `json:"a2"`
-	// LogWeight is the logarithm of how many samples the packet stands for: 0
-	// for a sampled packet.
+	// LogWeight is the logarithm of how many samples the packet stands for: 0 for a sampled packet.
 	LogWeight float64 `json:"log_weight"`
 }
 
-// Sample draws m fresh packets from every state and action of the environment:
-// s' from P(·|s,a) and a' from the returned policy pi [S, A] at s'. It panics
-// if m < 0 or pi is not a policy of env.
+// Sample draws m fresh packets from every state and action of the environment: s' from P(·|s,a) and a' from the
+// returned policy pi [S, A] at s'. It panics if m < 0 or pi is not a policy of env.
 func Sample(env *mdp.MDP, pi *mat.Dense, m int, rng *rand.Rand) []Packet {
 	if err := env.CheckPolicy(pi); err != nil {
 		panic(err)
@@ -56,10 +53,9 @@ func Sample(env *mdp.MDP, pi *mat.Dense, m int, rng *rand.Rand) []Packet {
 	return packets
 }
 
-// Expectation returns, for every (s,a), one packet for each successor (s',a')
-// of positive probability, with weight m·P(s'|s,a)·π(a'|s'). Averages over them
-// are exact expectations, so a critic call has no sampling error. It panics if
-// pi is not a policy of env.
+// Expectation returns, for every (s,a), one packet for each successor (s',a') of positive probability, with weight
+// m·P(s'|s,a)·π(a'|s'). Averages over them are exact expectations, so a critic call has no sampling error. It panics
+// if pi is not a policy of env.
 func Expectation(env *mdp.MDP, pi *mat.Dense, m int) []Packet {
 	if err := env.CheckPolicy(pi); err != nil {
 		panic(err)
@@ -85,8 +81,7 @@ type PacketSource struct {
 	// Packets supplies the packets of a critic call: m from every pair of env,
 	// with successor actions from the returned policy pi [S, A].
 	Packets func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet
-	// Exact says that packets carry exact expectations: there is no sampling
-	// error, and δ is bounded by DeltaWeighted.
+	// Exact says that packets carry exact expectations: there is no sampling error, and δ is bounded by DeltaWeighted.
 	Exact bool
 }
 
@@ -98,9 +93,8 @@ func Sampled(root uint64) PacketSource {
 	}}
 }
 
-// Weighted returns packets that carry exact expectations, so that the critic's
-// residual is its routing error alone. A normalized decoder takes them where every
-// weight m·P(s'|s,a)·π(a'|s') lies in [Floor, 1/Floor].
+// Weighted returns packets that carry exact expectations, so that the critic's residual is its routing error alone. A
+// normalized decoder takes them where every weight m·P(s'|s,a)·π(a'|s') lies in [Floor, 1/Floor].
 func Weighted() PacketSource {
 	return PacketSource{Exact: true, Packets: func(env *mdp.MDP, pi *mat.Dense, m, _, _ int) []Packet {
 		return Expectation(env, pi, m)
@@ -206,8 +200,7 @@ func (d *Decoder) Round(scale *control.Scale, before *control.Round, c control.C
 	return k, nil
 }
 
-// meanTarget returns the weighted mean of r + γQ(s',a') over the packets from
-// each pair [S, A].
+// meanTarget returns the weighted mean of r + γQ(s',a') over the packets from each pair [S, A].
 func meanTarget(packets []Packet, q *mat.Dense, gamma float64) *mat.Dense {
 	states, actions := q.Dims()
 	mean, mass := mat.NewDense(states, actions, nil), mat.NewDense(states, actions, nil)

@@ -45,8 +45,7 @@ type Head struct {
 	K    *mat.Dense // [HeadDim, Width]
 	V    *mat.Dense // [HeadDim, Width]
 	O    *mat.Dense // [Width, HeadDim]
-	// Shift is a slot in which keys differ that are else alike, so that a pass groups them; 0
-	// stands for none.
+	// Shift is a slot in which keys differ that are else alike, so that a pass groups them; 0 stands for none.
 	Shift int
 }
 
@@ -92,8 +91,7 @@ func product(m *mat.Dense, x []float64) []float64 {
 	return y
 }
 
-// validate reports the first weight, of the network and of a readout, that has the wrong shape or an entry that is
-// not finite.
+// validate reports the first weight, of the network and a readout, that has a wrong shape or an entry not finite.
 func (n *Network) validate(r *Readout) error {
 	list := n.Matrices()
 	vector := func(name string, x []float64, length int) {
@@ -133,8 +131,7 @@ type Weight struct {
 	Rows, Cols int // the shape that it must have
 }
 
-// Matrices lists the weight matrices in the order of the pass, by name:
-// "block.0.head.1.q", "block.0.map.w1", ….
+// Matrices lists the weight matrices in the order of the pass, by name: "block.0.head.1.q", "block.0.map.w1", ….
 func (n *Network) Matrices() []Weight {
 	var list []Weight
 	for b, block := range n.Blocks {

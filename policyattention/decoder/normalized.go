@@ -10,9 +10,8 @@ import (
 	"icrl/internal/numeric"
 )
 
-// Carrier embeds payloads x [d] into tokens y = C·c + J·x [d+2] on which layer
-// normalization with gain H/√(d+2) acts as x ↦ ρx, ρ = (1+‖x‖²/H²)^{−1/2}
-// (Section 4, and equation 28 in Appendix C). The columns of J and
+// Carrier embeds payloads x [d] into tokens y = C·c + J·x [d+2] on which layer normalization with gain H/√(d+2)
+// acts as x ↦ ρx, ρ = (1+‖x‖²/H²)^{−1/2} (Section 4, and equation 28 in Appendix C). The columns of J and
 // the unit vector c are orthonormal and orthogonal to the all-ones direction.
 type Carrier struct {
 	H float64    // scale, large against payloads
@@ -23,9 +22,8 @@ type Carrier struct {
 
 // NewCarrier returns the carrier of scale h for payloads of the given width.
 //
-// The reflection I − 2vvᵀ/‖v‖² with v = e₀ − 1/√D maps e₀ to the all-ones
-// direction, so its other columns are an orthonormal basis orthogonal to it:
-// column 1 is c, the rest is J.
+// The reflection I − 2vvᵀ/‖v‖² with v = e₀ − 1/√D maps e₀ to the all-ones direction, so its other
+// columns are an orthonormal basis orthogonal to it: column 1 is c, the rest is J.
 func NewCarrier(width int, h float64) (*Carrier, error) {
 	n := width + 2
 	c2 := float64(h*h) - float64(float64(n)*numeric.LayerNormEpsilon)
@@ -73,10 +71,9 @@ func (c *Carrier) embed(dst, payload []float64) {
 	}
 }
 
-// NormCertificate states what layer normalization adds to the bounds. Payloads
-// within the caps have ‖x‖ ≤ X; a norm scales them by ρ with 1−ρ ≤ Defect, a
-// score by a factor within 1−ρ² ≤ Score of one. Scores off by at most Δ move a
-// softmax by at most 2 tanh(Δ/2) ≤ Δ in L1.
+// NormCertificate states what layer normalization adds to the bounds. Payloads within the caps have ‖x‖ ≤ X; a
+// norm scales them by ρ with 1−ρ ≤ Defect, a score by a factor within 1−ρ² ≤ Score of one. Scores off by at
+// most Δ move a softmax by at most 2 tanh(Δ/2) ≤ Δ in L1.
 type NormCertificate struct {
 	H      float64 `json:"h"`
 	X      float64 `json:"x"`
@@ -89,9 +86,8 @@ type NormCertificate struct {
 
 func newNormCertificate(c *Certificate, h float64) *NormCertificate {
 	depth, b, r := c.depth(), c.limit(), c.RMax*(1+slack)
-	// A packet holds four one-hots, role, constant, reward, log weight, the
-	// centred row, the value looked up and the target; other tokens hold less,
-	// or a step size.
+	// A packet holds four one-hots, role, constant, reward, log weight, the centred row, the value looked up and the
+	// target; other tokens hold less, or a step size.
 	x2 := 7 + depth*depth + r*r + c.EtaMax*c.EtaMax + 2*b*b
 	n := &NormCertificate{H: h, X: math.Sqrt(x2), Score: x2 / (h*h + x2)}
 	rho := 1 / math.Sqrt(1+x2/(h*h))
@@ -109,15 +105,12 @@ func (n *NormCertificate) ZetaAt(c *Certificate, eta float64) float64 {
 	return min(2, shift) + 4*n.Defect
 }
 
-// NewNormalized returns the decoder for the caps compiled with carrier scale h
-// to a pre-LN network of width d+2 with a final LN, each norm the standard
-// operation. Action values are centred, e_a − 1/A, and the affine readout adds
-// 1/A back, so that the shrinking by ρ keeps rows on the simplex. The caps must
-// give a Floor above zero, which bounds the payloads; for a closed loop Phi/A
-// must be at least Floor, or returned policies may be refused in the next round.
-// Log weights of packets must lie within ±log Floor too: those of Sampled are 0,
-// those of Weighted log(m·P·π), so that m·P·π must lie in [Floor, 1/Floor].
-// Rounding takes the rows of returned policies about 3e-16·h from the simplex;
+// NewNormalized returns the decoder for the caps compiled with carrier scale h to a pre-LN network of width d+2 with a
+// final LN, each norm the standard operation. Action values are centred, e_a − 1/A, and the affine readout adds 1/A
+// back, so that the shrinking by ρ keeps rows on the simplex. The caps must give a Floor above zero, which bounds the
+// payloads; for a closed loop Phi/A must be at least Floor, or returned policies may be refused in the next round. Log
+// weights of packets must lie within ±log Floor too: those of Sampled are 0, those of Weighted log(m·P·π), so that
+// m·P·π must lie in [Floor, 1/Floor]. Rounding takes the rows of returned policies about 3e-16·h from the simplex;
 // from h = 3e6 on that exceeds mdp.Tolerance, and a closed loop refuses them.
 func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	if !(caps.Floor > 0) {
@@ -154,8 +147,7 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	return d, d.compile()
 }
 
-// centre replaces the actor's values e_a by e_a − 1/A and its readout by the
-// one that adds 1/A.
+// centre replaces the actor's values e_a by e_a − 1/A and its readout by the one that adds 1/A.
 func (d *Decoder) centre() {
 	v, share := d.network.Blocks[0].Heads[0].V, 1/float64(d.Actions)
 	for a := range d.Actions {
@@ -185,9 +177,8 @@ func times(x *mat.Dense, y mat.Matrix) *mat.Dense {
 	return z
 }
 
-// Rho returns the factor ρ by which the norm of H scales a payload, measured by
-// embedding it, applying the norm and projecting the result on the payload.
-// The payload must not be zero.
+// Rho returns the factor ρ by which the norm of H scales a payload, measured by embedding it, applying the norm and
+// projecting the result on the payload. The payload must not be zero.
 func (c *Carrier) Rho(payload []float64) float64 {
 	y := make([]float64, len(c.U))
 	c.embed(y, payload)

@@ -8,12 +8,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// program is a Network compiled for one Readout: its weights without their
-// zeros, and without what cannot reach the readout. A coordinate of a token is
-// live at some depth if a path of non-zero weights leads from it to the
-// readout; heads and maps that write no live coordinate are left out, which
-// changes no bit of what is read. Behind the last block that is left, only tokens whose output
-// is read matter: there the others need keys and values only.
+// program is a Network compiled for one Readout: its weights without their zeros, and without what cannot reach the
+// readout. A coordinate of a token is live at some depth if a path of non-zero weights leads from it to the readout;
+// heads and maps that write no live coordinate are left out, which changes no bit of what is read. Behind the last
+// block that is left, only tokens whose output is read matter: there the others need keys and values only.
 //
 // A program is read-only and may be shared.
 type program struct {
@@ -111,10 +109,9 @@ func (h Head) compile(dim int) headStage {
 	return s
 }
 
-// pass feeds tokens through a program one after the other, as causal decoding
-// with a key–value cache does. Memory grows with the number of distinct keys
-// and never with pairs of tokens, so 10⁵ tokens pass easily. A pass must not be
-// used concurrently.
+// pass feeds tokens through a program one after the other, as causal decoding with a key–value cache does. Memory
+// grows with the number of distinct keys and never with pairs of tokens, so 10⁵ tokens pass easily. A pass must not
+// be used concurrently.
 type pass struct {
 	*program
 	caches [][]cache // [block][head]

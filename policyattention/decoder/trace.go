@@ -12,10 +12,9 @@ import (
 	"icrl/policyattention/pmd"
 )
 
-// Call is an actor or critic call with every intermediate result and names for its N tokens. It is computed
-// by the textbook definition with dense matrices, apart from the pass of Improve and Backup, which it
-// agrees with up to the rounding of sums taken in another order; so looking
-// costs the normal path nothing, and each can check the other.
+// Call is an actor or critic call with every intermediate result and names for its N tokens. It is computed by the
+// textbook definition with dense matrices, apart from the pass of Improve and Backup, which it agrees with up to the
+// rounding of sums taken in another order; so looking costs the normal path nothing, and each can check the other.
 type Call struct {
 	Names    []string    // [N]: "memory (s=2,a=1)"
 	Payloads [][]float64 // [N][6S+6A+14], the tokens before a carrier embeds them

@@ -6,8 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Field is a named run of coordinates of a token, of slots of a head, or of
-// hidden units.
+// Field is a named run of coordinates of a token, of slots of a head, or of hidden units.
 type Field struct {
 	Name   string // for instance "memory.state"
 	Note   string // what it holds
@@ -16,8 +15,7 @@ type Field struct {
 	Scalar bool // a single number, labelled without index
 }
 
-// Label returns the name of coordinate i of the field: "memory.state[3]", or
-// "reward" for a scalar.
+// Label returns the name of coordinate i of the field: "memory.state[3]", or "reward" for a scalar.
 func (f Field) Label(i int) string {
 	if f.Scalar {
 		return f.Name
@@ -25,10 +23,8 @@ func (f Field) Label(i int) string {
 	return fmt.Sprintf("%s[%d]", f.Name, i)
 }
 
-// Layout names the 6S+6A+14 coordinates of a token and the S+A+3 slots of a
-// head. Every role keeps its state and action in fields of its own, so a linear
-// key map that reads one role's fields sees zeros in all others: linear maps
-// are gated by role for free.
+// Layout names the 6S+6A+14 coordinates of a token and the S+A+3 slots of a head. Every role keeps its state and action
+// in fields of its own, so a linear key map that reads one role's fields sees zeros in all others: it is gated for free.
 type Layout struct {
 	MemoryState, MemoryAction       Field
 	PacketState, PacketAction       Field
@@ -124,8 +120,7 @@ type Link struct {
 // Legend lists every non-zero weight of a network.
 type Legend []Link
 
-// Explain returns the link to which entry (row, col) of a matrix belongs, and
-// false if the entry is zero.
+// Explain returns the link to which entry (row, col) of a matrix belongs, and false if the entry is zero.
 func (l Legend) Explain(matrix string, row, col int) (Link, bool) {
 	for _, k := range l {
 		i, j := row-k.To.Offset, col-k.From.Offset
@@ -142,31 +137,24 @@ var Hidden = []Field{
 	{Name: "relu.minus", Note: "minus the target where it is negative, on packets", Offset: 1, Len: 1, Scalar: true},
 }
 
-// build returns the decoder's network and its legend for the margins of the
-// certificate.
+// build returns the decoder's network and its legend for the margins of the certificate.
 //
 // Block 0, head 0 is the actor. An actor query for state s scores the memory of
 // (s',a') with κ·1[s=s'] + ν + log π(a'|s') + ηQ(s',a') and other queries with
 // 0. Within the group s'=s the common κ+ν cancels in the softmax, which leaves
-// softmax(log π + ηQ) = PMD_η(π,Q)(·|s) over the values e_{a'}. Other states
-// carry at most (S−1)e^{−κ+2ηB} and the at most S visible queries at most
-// Se^{−(κ+ν)+ηB} times the mass of the group: the printed R_act.
+// softmax(log π + ηQ) = PMD_η(π,Q)(·|s) over the values e_{a'}. Other states carry at most (S−1)e^{−κ+2ηB}
+// and the at most S visible queries at most Se^{−(κ+ν)+ηB} times the mass of the group: the printed R_act.
 //
-// Block 0, head 1 looks up Q. A packet scores a memory with τ₁ for each of
-// state, action and role that agree with its successor (s',a'), so the right
-// memory gets 3τ₁, S+A−2 memories 2τ₁, (S−1)(A−1) memories τ₁, and the M packets
-// 0: the printed R₁. The ReLU map then forms y = r + γQ(s',a') on packets and
-// nothing elsewhere.
+// Block 0, head 1 looks up Q. A packet scores a memory with τ₁ for each of state, action and role that agree with
+// its successor (s',a'), so the right memory gets 3τ₁, S+A−2 memories 2τ₁, (S−1)(A−1) memories τ₁, and
+// the M packets 0: the printed R₁. The ReLU map then forms y = r + γQ(s',a') on packets and nothing elsewhere.
 //
-// Block 1, head 0 averages. A critic query (s,a) scores a packet with τ₂ for
-// each of state, action and role that agree with its predecessor, plus the
-// packet's log weight: m packets get 3τ₂, all others at most 2τ₂, and the 2SA
-// memories and queries 0: the printed R₂. A log weight is a coordinate of the
-// key like any other, so weighted packets remain ordinary softmax attention: a
-// packet of weight w counts as w packets.
+// Block 1, head 0 averages. A critic query (s,a) scores a packet with τ₂ for each of state, action and role that
+// agree with its predecessor, plus the packet's log weight: m packets get 3τ₂, all others at most 2τ₂, and the
+// 2SA memories and queries 0: the printed R₂. A log weight is a coordinate of the key like any other, so weighted
+// packets remain ordinary softmax attention: a packet of weight w counts as w packets.
 //
-// Block 1, head 1 is idle: the paper counts two heads in each block, and
-// nothing is left to do.
+// Block 1, head 1 is idle: the paper counts two heads in each block, and nothing is left to do.
 func build(c *Certificate, l *Layout) (*Network, Legend) {
 	d, dh := l.Width(), l.HeadDim()
 	head := func() Head {

@@ -1,6 +1,5 @@
-// Package pmd holds negative-entropy policy mirror descent, the fixed update
-// rules it is compared with, the residuals of an implemented update, and the
-// bound that turns them into a guarantee for the returned policy.
+// Package pmd holds negative-entropy policy mirror descent, the fixed update rules it is compared with, the residuals
+// of an implemented update, and the bound that turns them into a guarantee for the returned policy.
 //
 // Policies π and action values Q are matrices [S, A]; policies are
 // row-stochastic, and Q is −Inf for an action that does not exist.
@@ -18,9 +17,8 @@ import (
 	"icrl/policyattention/mdp"
 )
 
-// Policy is a stochastic policy π [S, A], row-stochastic, with its logarithm, which
-// tells a probability below the smallest float64 from none: rounds of mirror descent
-// that keep it never lose an action that has mass at the start.
+// Policy is a stochastic policy π [S, A], row-stochastic, with its logarithm, which tells a probability below the
+// smallest float64 from none: rounds of mirror descent that keep it never lose an action that has mass at the start.
 type Policy struct {
 	Pi  *mat.Dense
 	Log *mat.Dense // log π, −Inf without mass; nil stands for the logarithm of Pi
@@ -49,16 +47,14 @@ func (p Policy) log() *mat.Dense {
 //
 //	PMD_η(π,Q)(a|s) = π(a|s) e^{ηQ(s,a)} / Σ_b π(b|s) e^{ηQ(s,b)},
 //
-// computed as a softmax of log π + ηQ shifted by its maximum, so no finite
-// input overflows. An action without mass stays without mass, and its value may be
-// −Inf, as of an action that does not exist. Step returns an error if a table is missing
-// or empty, if their shapes differ, if a row of pi is not a probability distribution, if
-// q or eta·q is not finite where pi has mass, or if eta is not a finite number ≥ 0.
+// computed as a softmax of log π + ηQ shifted by its maximum, so no finite input overflows. An action without mass
+// stays without mass, and its value may be −Inf, as of an action that does not exist. Step returns an error if a
+// table is missing or empty, if their shapes differ, if a row of pi is not a probability distribution, if q or eta·q
+// is not finite where pi has mass, or if eta is not a finite number ≥ 0.
 func Step(pi, q *mat.Dense, eta float64) (*mat.Dense, error) { return PMD.Update(pi, q, eta) }
 
-// LogSoftmax stores in row the softmax of the logits in log, and in log its logarithm: that
-// of the rounded probability, whose absolute error is smaller, but where the probability
-// has lost digits to underflow. It takes what Softmax takes.
+// LogSoftmax stores in row the softmax of the logits in log, and in log its logarithm: that of the rounded probability,
+// whose absolute error is smaller, but where the probability has lost digits to underflow. It takes what Softmax takes.
 func LogSoftmax(row, log []float64) {
 	copy(row, log)
 	shift := softmax(row)
@@ -142,9 +138,8 @@ func CheckStep(eta float64) error {
 	return nil
 }
 
-// Mix returns the mixture (1−φ)π + φ/A [S, A] with the uniform policy
-// (equation 29, Section 4), which floors every action at φ/A. It returns an
-// error unless 0 ≤ phi ≤ 1.
+// Mix returns the mixture (1−φ)π + φ/A [S, A] with the uniform policy (equation 29, Section 4), which floors every
+// action at φ/A. It returns an error unless 0 ≤ phi ≤ 1.
 func Mix(pi *mat.Dense, phi float64) (*mat.Dense, error) {
 	_, actions := pi.Dims()
 	return mix(pi, phi, func(int, int) float64 { return phi / float64(actions) })
@@ -164,18 +159,15 @@ func mix(pi *mat.Dense, phi float64, share func(s, a int) float64) (*mat.Dense, 
 	return mixed, nil
 }
 
-// SuggestedSpan is how many nats one update with Q* separates two values by where a step is
-// suggested. On Gymnasium's FrozenLake, CliffWalking and Taxi at γ = 0.9 it takes the loss
-// of exact PMD below 1e-2 within 200 rounds; half of it does as well, at twice it little is
-// gained.
+// SuggestedSpan is how many nats one update with Q* separates two values by where a step is suggested. On Gymnasium's
+// FrozenLake, CliffWalking and Taxi at γ = 0.9 it takes the loss of exact PMD below 1e-2 within 200 rounds; half of it
+// does as well, at twice it little is gained.
 const SuggestedSpan = 20
 
-// AutoStep returns the step size at which, in the state where it takes longest, one update
-// with Q* separates the optimal actions from the next best by SuggestedSpan nats:
-// span over the least gap between actions that exist. Exact PMD with a large step is
-// nearly value iteration, which a larger one does not slow down. It is 0.8, the paper's
-// nominal step, where every action that a state has is optimal, and never less; nor is it so
-// large that the rounding of Q* counts.
+// AutoStep returns the step size at which, in the state where it takes longest, one update with Q* separates the
+// optimal actions from the next best by SuggestedSpan nats: span over the least gap between actions that exist. Exact
+// PMD with a large step is nearly value iteration, which a larger one does not slow down. It is 0.8, the paper's
+// nominal step, where every action that a state has is optimal, and never less; nor so large that Q*'s rounding counts.
 func AutoStep(o *mdp.Optimum) float64 {
 	const nominal = 0.8
 	least, size := math.Inf(1), 0.0
@@ -205,17 +197,14 @@ func Growing(eta, size float64) func(k int) float64 {
 	return func(k int) float64 { return min(eta*math.Pow(10, float64(k)), most) }
 }
 
-// LockUp returns the paper's witness that one-step fidelity does not suffice
-// (Appendix G): one state, a good action of reward 1 and a
-// bad one of reward 0, both leading back. The prior puts so little mass p on the
-// good action that exact PMD with any step up to etaMax moves by at most zeta in
-// L1:
+// LockUp returns the paper's witness that one-step fidelity does not suffice (Appendix G): one state, a good action of
+// reward 1 and a bad one of reward 0, both leading back. The prior puts so little mass p on the good action that exact
+// PMD with any step up to etaMax moves by at most zeta in L1:
 //
 //	2p(1−p)(e^η−1)/(1+p(e^η−1)) ≤ 2p(e^η−1) ≤ ζ,
 //
-// since Q(good) − Q(bad) = 1 under every policy. An actor that never moves is
-// then within ζ of PMD in every round, yet the loop stays at the prior for
-// ever, and its proximal excess (equation 13) vanishes with ζ. LockUp returns an
+// since Q(good) − Q(bad) = 1 under every policy. An actor that never moves is then within ζ of PMD in every round,
+// yet the loop stays at the prior for ever, and its proximal excess (equation 13) vanishes with ζ. LockUp returns an
 // error unless 0 < zeta ≤ 2, 0 < etaMax and p is representable.
 func LockUp(zeta, etaMax, gamma float64) (mdp.Problem, error) {
 	p := math.Min(0.5, zeta/(2*math.Expm1(etaMax)))

@@ -43,17 +43,15 @@ func l1(p, q *mat.Dense) []float64 {
 	return sums
 }
 
-// Delta returns the critic residual of equation (5), δ = ‖Q_{k+1} − F^π̂ Q_k‖∞,
-// where pi is the policy π̂_{k+1} just returned. It panics when a table is not
-// [S, A].
+// Delta returns the critic residual of equation (5), δ = ‖Q_{k+1} − F^π̂ Q_k‖∞, where pi is the policy
+// π̂_{k+1} just returned. It panics when a table is not [S, A].
 func Delta(m *mdp.MDP, next, pi, q *mat.Dense) float64 {
 	mustMatch(next, q)
 	return mdp.MaxAbsDiff(next, m.EvaluationBackup(pi, q))
 }
 
-// GreedyDefect returns g(s) = max_a Q(s,a) − ⟨next(·|s), Q(s,·)⟩ for each state
-// [S]: what the returned policy loses against acting greedily on Q_k. It panics
-// when next and q [S, A] differ in shape.
+// GreedyDefect returns g(s) = max_a Q(s,a) − ⟨next(·|s), Q(s,·)⟩ for each state [S]: what the returned policy
+// loses against acting greedily on Q_k. It panics when next and q [S, A] differ in shape.
 func GreedyDefect(next, q *mat.Dense) []float64 {
 	mustMatch(next, q)
 	g := make([]float64, next.RawMatrix().Rows)
@@ -115,11 +113,10 @@ func (b Bound) Next(gamma, delta, defect float64) Bound {
 	}
 }
 
-// ReturnedPolicyBound returns the bound of Theorem 2 for the policy π̂_T of
-// horizon T ≥ 1, from the discount gamma, the initial critic error
-// e0 = ‖Q* − Q_0‖∞, the critic residuals δ_0, …, δ_{T−2} in delta and the lifted
-// defects ḡ_0, …, ḡ_{T−1} in defect. Longer slices are read only so far:
-// π̂_T is formed from Q_{T−1}, so δ_{T−1} would charge a backup that is not used.
+// ReturnedPolicyBound returns the bound of Theorem 2 for the policy π̂_T of horizon T ≥ 1, from the discount gamma,
+// the initial critic error e0 = ‖Q* − Q_0‖∞, the critic residuals δ_0, …, δ_{T−2} in delta and the lifted
+// defects ḡ_0, …, ḡ_{T−1} in defect. Longer slices are read only so far: π̂_T is formed from Q_{T−1}, so
+// δ_{T−1} would charge a backup that is not used.
 func ReturnedPolicyBound(gamma, e0 float64, delta, defect []float64, horizon int) (Bound, error) {
 	if horizon < 1 || len(delta) < horizon-1 || len(defect) < horizon {
 		return Bound{}, fmt.Errorf(
@@ -136,13 +133,11 @@ func ReturnedPolicyBound(gamma, e0 float64, delta, defect []float64, horizon int
 	return b, nil
 }
 
-// MixtureBound returns the right-hand side of equation (10), which bounds
-// ‖Q* − Q^{π̂_T}‖∞ under the uniform mixture with the constant step η =
-// log(A/φ)/θ, which makes every greedy defect after the first round at most θ +
-// Bζ (Section 4): a geometric transient plus 2γ/(1−γ)² (δ + Bζ + θ), for uniform
-// caps delta and zeta on the residuals and B = R_max/(1−γ). It bounds something
-// for 0 ≤ γ < 1, a horizon T ≥ 1 and finite other arguments ≥ 0, which it does
-// not check.
+// MixtureBound returns the right-hand side of equation (10), which bounds ‖Q* − Q^{π̂_T}‖∞ under the uniform
+// mixture with the constant step η = log(A/φ)/θ, which makes every greedy defect after the first round at most
+// θ + Bζ (Section 4): a geometric transient plus 2γ/(1−γ)² (δ + Bζ + θ), for uniform caps delta and zeta on the
+// residuals and B = R_max/(1−γ). It bounds something for 0 ≤ γ < 1, a horizon T ≥ 1 and finite other arguments
+// ≥ 0, which it does not check.
 func MixtureBound(gamma, e0, bound, delta, zeta, theta float64, horizon int) float64 {
 	transient := (2*e0 + 4*bound) * math.Pow(gamma, float64(horizon)) / (1 - gamma)
 	return transient + 2*gamma/((1-gamma)*(1-gamma))*(delta+bound*zeta+theta)

@@ -13,8 +13,7 @@ import (
 	"icrl/policyattention/mdp"
 )
 
-// Rule names a fixed policy update. The mechanism figure asks to which of them
-// a learned actor is closest.
+// Rule names a fixed policy update. The mechanism figure asks to which of them a learned actor is closest.
 type Rule string
 
 const (
@@ -27,8 +26,7 @@ const (
 	Identity Rule = "identity"
 	// Boltzmann is softmax(ηQ), which forgets π.
 	Boltzmann Rule = "boltzmann-q"
-	// RewardOnly maximises ⟨p, Q⟩ without a proximal term: the greedy policy,
-	// uniform over ties.
+	// RewardOnly maximises ⟨p, Q⟩ without a proximal term: the greedy policy, uniform over ties.
 	RewardOnly Rule = "reward-only"
 )
 
@@ -98,9 +96,8 @@ func logarithm(log, p []float64) {
 	}
 }
 
-// projectSimplex replaces row by its Euclidean projection onto the probability
-// simplex (Duchi et al. 2008, Figure 1). A common shift of all entries changes
-// nothing; without their maximum, large ones leave 1 its digits in the sums.
+// projectSimplex replaces row by its Euclidean projection onto the probability simplex (Duchi et al. 2008, Figure 1). A
+// common shift of all entries changes nothing; without their maximum, large ones leave 1 its digits in the sums.
 func projectSimplex(row []float64) {
 	floats.AddConst(-slices.Max(row), row)
 	sum, shift := 0.0, 0.0
@@ -120,11 +117,10 @@ type Update struct {
 	Pi, Q, Next *mat.Dense // each [S, A]
 }
 
-// FitStep returns the effective step size of observed updates: the η on the
-// grid lo, lo+by, …, hi that minimizes the mean row-L1 distance between Next
-// and PMD_η(Pi, Q). Ties go to the smaller η. It returns an error if there are
-// no updates, if the grid is empty or has more than a million steps, if Step returns
-// one, or if a Next has another shape or an entry that is not finite.
+// FitStep returns the effective step size of observed updates: the η on the grid lo, lo+by, …, hi that minimizes the
+// mean row-L1 distance between Next and PMD_η(Pi, Q). Ties go to the smaller η. It returns an error if there are no
+// updates, if the grid is empty or has more than a million steps, if Step returns one, or if a Next has another shape
+// or an entry that is not finite.
 func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err error) {
 	if len(updates) == 0 || !(by > 0) || !(lo >= 0 && lo <= hi) || !((hi-lo)/by <= 1e6) {
 		return 0, 0, fmt.Errorf("pmd: fitting a step needs updates and a grid, got %d updates and %v:%v:%v",
@@ -159,10 +155,9 @@ func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err e
 	}
 }
 
-// ProximalLoss returns ℓ(p) = KL(p‖π) − η⟨p,Q⟩ averaged over states (Section
-// 5), which PMD_η(π,Q) minimizes: by equation (13) it exceeds the minimum by the mean of
-// KL(p ‖ PMD_η(π,Q)). It is +Inf where p has mass and π none. It panics when p, pi and q [S, A] differ
-// in shape.
+// ProximalLoss returns ℓ(p) = KL(p‖π) − η⟨p,Q⟩ averaged over states (Section 5), which PMD_η(π,Q)
+// minimizes: by equation (13) it exceeds the minimum by the mean of KL(p ‖ PMD_η(π,Q)). It is +Inf where p has mass
+// and π none. It panics when p, pi and q [S, A] differ in shape.
 func ProximalLoss(p, pi, q *mat.Dense, eta float64) float64 {
 	mustMatch(p, pi)
 	mustMatch(p, q)
@@ -180,8 +175,7 @@ func ProximalLoss(p, pi, q *mat.Dense, eta float64) float64 {
 	return total / float64(rows)
 }
 
-// KL returns the Kullback–Leibler divergence of two distributions in nats; it
-// is +Inf where p has mass and q none.
+// KL returns the Kullback–Leibler divergence of two distributions in nats; it is +Inf where p has mass and q none.
 func KL(p, q []float64) float64 {
 	sum := 0.0
 	for a, w := range p {

@@ -1,8 +1,7 @@
 // Package seed derives independent random streams from named seeds.
 //
-// Every random draw of the project comes from a stream that is a pure function
-// of a root seed and a path of names, so that adding a stream never shifts
-// another one and a fixture can be regenerated from its manifest alone.
+// Every random draw of the project comes from a stream that is a pure function of a root seed and a path of names, so
+// that adding a stream never shifts another one and a fixture can be regenerated from its manifest alone.
 package seed
 
 import (
@@ -19,9 +18,8 @@ import (
 // The path's elements are printed by the verb %#v: strings in quotes, so 3 and
 // "3" name different streams; but numbers without their types, so int64(3) and
 // 3.0 name the stream of 3, and unsigned ones in hexadecimal, so uint64(3) names
-// one of its own. Two paths of strings and ints name one stream only
-// when they are equal. The key of the ChaCha8 generator is the SHA-256 digest of
-// the printed name.
+// one of its own. Two paths of strings and ints name one stream only when they are equal. The key of the ChaCha8
+// generator is the SHA-256 digest of the printed name.
 func New(root uint64, path ...any) *rand.Rand {
 	name := binary.LittleEndian.AppendUint64(nil, root)
 	for _, p := range path {
@@ -70,8 +68,7 @@ func Sum256(message []byte) [32]byte {
 
 func rotate(x uint32, right int) uint32 { return bits.RotateLeft32(x, -right) }
 
-// roundConstants are the first bits of the fractional parts of the cube roots of the first 64
-// primes.
+// roundConstants are the first bits of the fractional parts of the cube roots of the first 64 primes.
 var roundConstants = [64]uint32{
 	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
 	0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,

@@ -1,6 +1,5 @@
-// Package engine is what the web page computes: controllers that run side by
-// side on one problem, which may be edited on the way, and the matrices of the
-// decoder's calls. It holds no arithmetic of its own. Everything comes from the
+// Package engine is what the web page computes: controllers that run side by side on one problem, which may be edited
+// on the way, and the matrices of the decoder's calls. It holds no arithmetic of its own. Everything comes from the
 // library's packages, so the page's numbers are the library's.
 package engine
 
@@ -55,10 +54,9 @@ type Settings struct {
 // Alpha is the probability with which the sampling bound may fail in a run.
 const Alpha = 0.05
 
-// Edit is a change of the problem. One of kind "reward" sets r(s,a) = Value; "transition"
-// sets P(t|s,a) = Value and rescales the row's other probabilities to the
-// rest (equally, where they were all zero); "place" sets r(s,·) = Value, and
-// "tile" makes place s of a map the one that Tile is. For "start" see SetStart.
+// Edit is a change of the problem. One of kind "reward" sets r(s,a) = Value; "transition" sets P(t|s,a) = Value and
+// rescales the row's other probabilities to the rest (equally, where they were all zero); "place" sets r(s,·) = Value,
+// and "tile" makes place s of a map the one that Tile is. For "start" see SetStart.
 type Edit struct {
 	Kind, Tile string
 	S, A, T    int
@@ -79,16 +77,14 @@ type Engine struct {
 	call       *call
 }
 
-// Phase is a part of a run between two edits of the problem. The returned-policy
-// theorem is accounted from its start.
+// Phase is a part of a run between two edits of the problem. The returned-policy theorem is accounted from its start.
 type Phase struct {
 	From           int   // its first round
 	Grid           *Grid // nil for problems without a map
 	*control.Scale       // of the problem and the decoder's policy π̂_k at the start
 }
 
-// New starts a run on the problem that the settings name or, if problem is
-// given, on that one.
+// New starts a run on the problem that the settings name or, if problem is given, on that one.
 func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 	e := &Engine{Settings: s}
 	switch {
@@ -245,9 +241,8 @@ func (e *Engine) PhaseAt(k int) int {
 	return i
 }
 
-// Apply edits the problem before round k: edits and rounds from there on are
-// dropped, and every controller goes on from its own context. It changes nothing
-// if the edited problem is invalid or lies outside the decoder's caps.
+// Apply edits the problem before round k: edits and rounds from there on are dropped, and every controller goes on from
+// its own context. It changes nothing if the edited problem is invalid or lies outside the decoder's caps.
 func (e *Engine) Apply(k int, edit Edit) error {
 	if edit.Kind == "start" {
 		return e.SetStart(edit.S, edit.A, edit.Value)

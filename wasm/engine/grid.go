@@ -91,9 +91,8 @@ func (g *Grid) move(s, b int) int {
 	return y*g.Width + x
 }
 
-// set returns the map with another tile at place s and the MDP m changed
-// accordingly. Rows that the tile does not touch keep what other edits made of
-// them.
+// set returns the map with another tile at place s and the MDP m changed accordingly. Rows that the tile does not touch
+// keep what other edits made of them.
 func (g *Grid) set(m *mdp.MDP, s int, tile string) (*Grid, *mdp.MDP, error) {
 	if g == nil {
 		return nil, nil, fmt.Errorf("a change of a map, but this problem has none")
@@ -124,9 +123,8 @@ func (g *Grid) set(m *mdp.MDP, s int, tile string) (*Grid, *mdp.MDP, error) {
 	return &next, env, err
 }
 
-// SetStart sets π₀(a|s), rescales the row's other probabilities to the rest, and
-// begins the run anew: edits and rounds are dropped. It changes nothing if it
-// returns an error.
+// SetStart sets π₀(a|s), rescales the row's other probabilities to the rest, and begins the run anew: edits and
+// rounds are dropped. It changes nothing if it returns an error.
 func (e *Engine) SetStart(s, a int, value float64) error {
 	problem := e.Phases[0].Problem
 	states, actions := problem.Pi0.Dims()
