@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"slices"
 )
 
 // errNoWasm says that a file is not what Go's linker writes.
@@ -69,33 +68,17 @@ func (r *reader) number() int {
 // memory returns what a data section writes, from the first address that it writes to on.
 func (r *reader) memory() (first int, memory []byte) {
 	const most = 1 << 26 // bytes
-	type segment struct {
-		at   int
-		data []byte
-	}
-	var list []segment
-	for range r.number() {
+	first, last, memory := most, 0, make([]byte, most)
+	for n := r.number(); n > 0 && !r.failed; n-- {
 		r.take(2) // of memory 0, at a constant
 		at := r.number()
 		r.take(1)
-		if data := r.take(r.number()); !r.failed {
-			list = append(list, segment{at, data})
+		data := r.take(r.number())
+		if r.failed = r.failed || at < 0 || at > most-len(data); !r.failed {
+			first, last = min(first, at), max(last, at+copy(memory[at:], data))
 		}
 	}
-	if len(list) == 0 {
-		return 0, nil
-	}
-	slices.SortFunc(list, func(x, y segment) int { return x.at - y.at })
-	first = list[0].at
-	last := list[len(list)-1]
-	if r.failed = r.failed || last.at-first > most; r.failed {
-		return 0, nil
-	}
-	memory = make([]byte, last.at-first+len(last.data))
-	for _, s := range list {
-		copy(memory[s.at-first:], s.data)
-	}
-	return first, memory
+	return first, memory[min(first, last):last]
 }
 
 // stripLines takes the tables of files and lines out of what Go's runtime knows of its functions (its pclntab,

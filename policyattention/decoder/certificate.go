@@ -149,7 +149,8 @@ func Certify(caps Caps) (*Certificate, error) {
 	c.Zeta = c.ZetaAt(c.EtaMax)
 
 	// A score is a sum of four products and its exponential an ulp off; scores weigh in the output by their own
-	// probability, and p|log p| sums to at most log A. The oracle's logits round alike. n positive terms round by n.
+	// probability, and p|log p| sums to at most log A. The oracle's logits round alike. A sum of n positive terms is
+	// off by at most n units.
 	const unit = 0x1p-53
 	c.RoundoffZeta = 16 * unit * (c.Kappa + c.Nu + 3*c.EtaMax*c.B + numeric.Log(a) + pairs + s)
 	c.RoundoffDelta = 16 * unit * c.B * (3*c.Tau1 + 3*c.Tau2 + numeric.Log(m) + visible + 2*pairs)

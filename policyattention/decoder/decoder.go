@@ -18,6 +18,7 @@
 package decoder
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -63,9 +64,9 @@ type Decoder struct {
 	Policy  *Readout // from an actor query to a row of π̂_{k+1} [A]
 	Value   *Readout // from a critic query to Q_{k+1}(s,a) [1]
 	Carrier *Carrier // how payloads enter a normalized network; nil otherwise
+	Network *Network // of traces, to read: its weights are changed by Edit
 
-	network       *Network // of traces; calls run actor and critic, compiled from it
-	actor, critic *program
+	actor, critic *program // of calls, compiled from Network
 }
 
 // New returns the decoder of Theorem 1 for the caps. It returns an error that names the cap if one is out of range.
@@ -84,25 +85,22 @@ func uncompiled(caps Caps) (*Decoder, error) {
 		return nil, err
 	}
 	d := &Decoder{Certificate: c, Layout: NewLayout(c.States, c.Actions)}
-	d.network, d.Legend = build(c, d.Layout)
+	d.Network, d.Legend = build(c, d.Layout)
 	d.Policy, d.Value = readouts(c, d.Layout)
 	return d, nil
 }
 
-// Network returns the network, to read: its weights are changed by Edit.
-func (d *Decoder) Network() *Network { return d.network }
-
 // Edit changes weights, for traces and calls alike, while neither runs. The certificate and the legend stay
 // those of the weights before. It returns an error that names a weight that is not finite; d is of no use then.
 func (d *Decoder) Edit(change func(n *Network)) error {
-	change(d.network)
+	change(d.Network)
 	return d.compile()
 }
 
 // compile prepares the passes; it must follow every change of a weight.
 func (d *Decoder) compile() (err error) {
-	if d.actor, err = d.network.compile(d.Policy); err == nil {
-		d.critic, err = d.network.compile(d.Value)
+	if d.actor, err = d.Network.compile(d.Policy); err == nil {
+		d.critic, err = d.Network.compile(d.Value)
 	}
 	return err
 }
@@ -180,7 +178,7 @@ func (d *Decoder) tokens() *tokens {
 	t := &tokens{Decoder: d, payload: make([]float64, d.Layout.Width())}
 	t.token = t.payload
 	if d.Carrier != nil {
-		t.token = make([]float64, d.network.Width)
+		t.token = make([]float64, d.Network.Width)
 	}
 	return t
 }
@@ -234,20 +232,14 @@ func missing(q float64) bool { return math.IsInf(q, -1) }
 
 // checkMemories names the cap that the policy or the values violate.
 func (d *Decoder) checkMemories(pi, q *mat.Dense) error {
-	for _, t := range []struct {
-		name  string
-		table *mat.Dense
-	}{{"policy", pi}, {"Q", q}} {
-		if t.table == nil {
-			return fmt.Errorf("decoder: %s is missing", t.name)
-		}
-		if s, a := t.table.Dims(); s != d.States || a != d.Actions {
-			return fmt.Errorf("decoder: %s is [%d, %d], the caps states and actions say [%d, %d]", t.name, s, a,
-				d.States, d.Actions)
-		}
-	}
-	if err := mdp.CheckRows("policy", pi); err != nil {
+	if err := mdp.CheckPolicy(pi, d.States, d.Actions); err != nil {
 		return fmt.Errorf("decoder: %w", err)
+	}
+	if q == nil {
+		return errors.New("decoder: Q is missing")
+	}
+	if s, a := q.Dims(); s != d.States || a != d.Actions {
+		return fmt.Errorf("decoder: Q is [%d, %d], the caps states and actions say [%d, %d]", s, a, d.States, d.Actions)
 	}
 	for s := range d.States {
 		for a, v := range q.RawRowView(s) {

@@ -134,7 +134,7 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	c.RoundoffDelta += rounding * c.B * (6*c.Tau1 + 6*c.Tau2 + c.depth() + 4)
 	c.setReturned()
 	d.centre()
-	for _, w := range d.network.Matrices() {
+	for _, w := range d.Network.Matrices() {
 		if _, cols := w.Matrix.Dims(); cols == l.Width() {
 			*w.Matrix = *times(w.Matrix, d.Carrier.J.T()) // reads tokens
 		} else {
@@ -142,14 +142,14 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 		}
 	}
 	d.Policy.W, d.Value.W = times(d.Policy.W, d.Carrier.J.T()), times(d.Value.W, d.Carrier.J.T())
-	d.network.Width += 2
-	d.network.Gain = d.Carrier.gain()
+	d.Network.Width += 2
+	d.Network.Gain = d.Carrier.gain()
 	return d, d.compile()
 }
 
 // centre replaces the actor's values e_a by e_a − 1/A and its readout by the one that adds 1/A.
 func (d *Decoder) centre() {
-	v, share := d.network.Blocks[0].Heads[0].V, 1/float64(d.Actions)
+	v, share := d.Network.Blocks[0].Heads[0].V, 1/float64(d.Actions)
 	for a := range d.Actions {
 		v.Set(d.Layout.SlotAction.Offset+a, d.Layout.IsActor.Offset, 0)
 		v.Set(d.Layout.SlotAction.Offset+a, d.Layout.IsMemory.Offset, -share)

@@ -65,7 +65,7 @@ func (h *HeadTrace) Weights(i int) []float64 {
 func (d *Decoder) TraceActor(pi, q *mat.Dense, eta float64) (*Call, error) {
 	c, err := d.actorCall(pi, q, eta)
 	if err == nil {
-		c.run(d.network, d.Policy)
+		c.run(d.Network, d.Policy)
 	}
 	return c, err
 }
@@ -98,7 +98,7 @@ func (d *Decoder) TraceCritic(pi, q *mat.Dense, packets []Packet) (*Call, error)
 			c.add(t, t.criticQuery(i), "critic query (s=%d,a=%d)", i/d.Actions, i%d.Actions)
 		}
 	}
-	c.run(d.network, d.Value)
+	c.run(d.Network, d.Value)
 	return c, nil
 }
 
@@ -112,8 +112,8 @@ func (d *Decoder) Attention(pi, q *mat.Dense, eta float64, s int) ([]float64, er
 	if s < 0 || s >= d.States {
 		return nil, fmt.Errorf("decoder: state %d of %d", s, d.States)
 	}
-	last, head := c.Reads[s], d.network.Blocks[0].Heads[0]
-	u := normAll(d.network.Gain, c.Tokens[:last+1])
+	last, head := c.Reads[s], d.Network.Blocks[0].Heads[0]
+	u := normAll(d.Network.Gain, c.Tokens[:last+1])
 	h := HeadTrace{Query: make([][]float64, last+1), Key: apply(head.K, u)}
 	h.Query[last] = apply(head.Q, u[last:])[0]
 	return h.Weights(last), nil

@@ -24,7 +24,7 @@ func (f Field) Label(i int) string {
 }
 
 // Layout names the 6S+6A+14 coordinates of a token and the S+A+3 slots of a head. Every role keeps its state and action
-// in fields of its own, so a linear key map that reads one role's fields sees zeros in all others: it is gated for free.
+// in fields of its own, so a linear key map that reads one role's fields sees zeros in all others: gated for free.
 type Layout struct {
 	MemoryState, MemoryAction       Field
 	PacketState, PacketAction       Field

@@ -73,7 +73,7 @@ func (e *Engine) Attention(k, s int) ([]float64, error) {
 // order of [decoder.Network.Matrices], and of the place and the float64 of each entry that is not zero.
 func (e *Engine) Fingerprint() string {
 	var b []byte
-	for _, m := range e.Decoder.Network().Matrices() {
+	for _, m := range e.Decoder.Network.Matrices() {
 		rows, cols := m.Matrix.Dims()
 		b = binary.LittleEndian.AppendUint64(b, uint64(rows)<<32|uint64(cols))
 		for i, v := range m.Matrix.RawMatrix().Data {
@@ -138,7 +138,7 @@ func (e *Engine) Weight(call, name string) (*mat.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range d.Network().Matrices() {
+	for _, w := range d.Network.Matrices() {
 		if w.Name == name {
 			return w.Matrix, nil
 		}
