@@ -76,8 +76,8 @@ func Build(out string, whole bool) error {
 		}
 		files = map[string][]byte{
 			"engine.wasm.gz": small, "engine.js": script("policyAttentionEngine", small),
-			"full.js": script("policyAttentionFull", full), "learned.js": script("policyAttentionWeights", read["weights"]),
-			"preview.png": read["preview"], notebook: read["notebook"],
+			"full.js": script("policyAttentionFull", full), "preview.png": read["preview"],
+			"learned.js": script("policyAttentionWeights", read["weights"]), notebook: read["notebook"],
 		}
 		parts["notebook"] = fmt.Sprintf(`<a href="%s" rel="noopener">%s</a>`, notebook, parts["notebook"])
 	}

@@ -243,14 +243,12 @@ func (d *Decoder) checkMemories(pi, q *mat.Dense) error {
 	}
 	for s := range d.States {
 		for a, v := range q.RawRowView(s) {
-			if missing(v) && pi.At(s, a) == 0 && d.Norm == nil {
-				continue
-			}
-			if !(math.Abs(v) <= d.limit()) {
+			switch p := pi.At(s, a); {
+			case missing(v) && p == 0 && d.Norm == nil:
+			case !(math.Abs(v) <= d.limit()):
 				return fmt.Errorf("decoder: Q(s=%d,a=%d) is %.6g, beyond the cap B = r_max/(1−gamma) = %.6g", s, a, v,
 					d.B)
-			}
-			if p := pi.At(s, a); d.Norm != nil && p < d.least() {
+			case d.Norm != nil && p < d.least():
 				return fmt.Errorf("decoder: π(a=%d|s=%d) is %v, below the cap floor = %g of a normalized decoder", a,
 					s, p, d.Floor)
 			}
@@ -276,19 +274,17 @@ func (d *Decoder) checkCritic(pi, q *mat.Dense, packets []Packet) error {
 	}
 	mass := make([]float64, d.States*d.Actions)
 	for i, p := range packets {
-		if min(p.State, p.NextState) < 0 || max(p.State, p.NextState) >= d.States ||
-			min(p.Action, p.NextAction) < 0 || max(p.Action, p.NextAction) >= d.Actions {
+		switch {
+		case min(p.State, p.NextState) < 0 || max(p.State, p.NextState) >= d.States ||
+			min(p.Action, p.NextAction) < 0 || max(p.Action, p.NextAction) >= d.Actions:
 			return fmt.Errorf(
 				"decoder: packet %d goes from (%d,%d) to (%d,%d), the caps states and actions say [%d, %d]",
 				i, p.State, p.Action, p.NextState, p.NextAction, d.States, d.Actions)
-		}
-		if !(math.Abs(p.Reward) <= d.RMax*(1+slack)) {
+		case !(math.Abs(p.Reward) <= d.RMax*(1+slack)):
 			return fmt.Errorf("decoder: packet %d has reward %v, beyond the cap r_max = %g", i, p.Reward, d.RMax)
-		}
-		if math.IsNaN(p.LogWeight) || math.IsInf(p.LogWeight, 0) {
+		case math.IsNaN(p.LogWeight) || math.IsInf(p.LogWeight, 0):
 			return fmt.Errorf("decoder: packet %d has log weight %v, want a finite number", i, p.LogWeight)
-		}
-		if d.Norm != nil && math.Abs(p.LogWeight) > d.depth() {
+		case d.Norm != nil && math.Abs(p.LogWeight) > d.depth():
 			return fmt.Errorf(
 				"decoder: packet %d has log weight %v, beyond −log of the cap floor = %g of a normalized decoder",
 				i, p.LogWeight, d.Floor)
@@ -297,10 +293,8 @@ func (d *Decoder) checkCritic(pi, q *mat.Dense, packets []Packet) error {
 	}
 	m := float64(d.Packets)
 	for i, w := range mass {
-		if missing(q.RawMatrix().Data[i]) && w == 0 {
-			continue
-		}
-		if !(math.Abs(w-m) <= balance*m) {
+		none := missing(q.RawMatrix().Data[i]) && w == 0
+		if !none && !(math.Abs(w-m) <= balance*m) {
 			return fmt.Errorf("decoder: packets from (s=%d,a=%d) weigh %v, want balanced packets "+
 				"with the cap packets = %d from every pair", i/d.Actions, i%d.Actions, w, d.Packets)
 		}

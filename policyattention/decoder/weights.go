@@ -2,6 +2,7 @@ package decoder
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -261,12 +262,11 @@ func (w *writer) predecessor(c *Certificate, l *Layout) {
 // the policy, mixed with φ/A, and from a critic query to the new value.
 func readouts(c *Certificate, l *Layout) (policy, value *Readout) {
 	policy = &Readout{Name: "policy", W: mat.NewDense(c.Actions, l.Width(), nil),
-		Bias: make([]float64, c.Actions)}
+		Bias: slices.Repeat([]float64{c.Phi / float64(c.Actions)}, c.Actions)}
 	for a := range c.Actions {
 		policy.W.Set(a, l.PolicyAction.Offset+a, 1-c.Phi)
-		policy.Bias[a] = c.Phi / float64(c.Actions)
 	}
-	value = &Readout{Name: "value", W: mat.NewDense(1, l.Width(), nil), Bias: make([]float64, 1)}
+	value = &Readout{Name: "value", W: mat.NewDense(1, l.Width(), nil), Bias: []float64{0}}
 	value.W.Set(0, l.Average.Offset, 1)
 	return policy, value
 }

@@ -57,10 +57,10 @@ func Step(pi, q *mat.Dense, eta float64) (*mat.Dense, error) { return PMD.Update
 // whose absolute error is smaller, but where the probability has lost digits to underflow. It takes what Softmax takes.
 func LogSoftmax(row, log []float64) {
 	copy(row, log)
-	shift := softmax(row)
+	shift := Softmax(row)
 	for a, z := range log {
 		switch {
-		case row[a] >= smallestNormal:
+		case row[a] >= 0x1p-1022: // a normal number
 			log[a] = numeric.Log(row[a])
 		case !math.IsInf(z, -1):
 			log[a] = max(z-shift, -math.MaxFloat64)
@@ -68,14 +68,9 @@ func LogSoftmax(row, log []float64) {
 	}
 }
 
-const smallestNormal = 0x1p-1022
-
-// Softmax replaces the logits in row by their softmax. A logit -Inf gets no
-// mass; at least one logit must be finite and none may be NaN or +Inf.
-func Softmax(row []float64) { softmax(row) }
-
-// softmax is Softmax; it returns the logarithm of the sum of the logits' exponentials.
-func softmax(row []float64) float64 {
+// Softmax replaces the logits in row by their softmax and returns the logarithm of the sum of their exponentials. A
+// logit -Inf gets no mass; at least one logit must be finite and none may be NaN or +Inf.
+func Softmax(row []float64) float64 {
 	top, sum := slices.Max(row), 0.0
 	for a, z := range row {
 		row[a] = numeric.Exp(z - top)

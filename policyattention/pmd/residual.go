@@ -135,8 +135,8 @@ func ReturnedPolicyBound(gamma, e0 float64, delta, defect []float64, horizon int
 
 // MixtureBound returns the right-hand side of equation (10), which bounds ‖Q* − Q^{π̂_T}‖∞ under the uniform
 // mixture with the constant step η = log(A/φ)/θ, which makes every greedy defect after the first round at most
-// θ + Bζ (Section 4): a geometric transient plus 2γ/(1−γ)² (δ + Bζ + θ), for caps delta and zeta on all residuals
-// and B = R_max/(1−γ). It holds for 0 ≤ γ < 1, a horizon T ≥ 1 and finite other arguments ≥ 0: none is checked.
+// θ + Bζ (Section 4): a geometric transient plus 2γ/(1−γ)² (δ + Bζ + θ), for caps delta and zeta on residuals
+// and B = R_max/(1−γ). It holds for 0 ≤ γ < 1, T ≥ 1 and finite other arguments ≥ 0: none is checked.
 func MixtureBound(gamma, e0, bound, delta, zeta, theta float64, horizon int) float64 {
 	transient := (2*e0 + 4*bound) * math.Pow(gamma, float64(horizon)) / (1 - gamma)
 	return transient + 2*gamma/((1-gamma)*(1-gamma))*(delta+bound*zeta+theta)

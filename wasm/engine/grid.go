@@ -94,13 +94,12 @@ func (g *Grid) move(s, b int) int {
 // set returns the map with another tile at place s and the MDP m changed accordingly. Rows that the tile does not touch
 // keep what other edits made of them.
 func (g *Grid) set(m *mdp.MDP, s int, tile string) (*Grid, *mdp.MDP, error) {
-	if g == nil {
+	switch {
+	case g == nil:
 		return nil, nil, fmt.Errorf("a change of a map, but this problem has none")
-	}
-	if len(tile) != 1 || !strings.Contains(string([]byte{Floor, Start, Ice, Wall, Goal, Hole}), tile) {
+	case len(tile) != 1 || !strings.Contains(string([]byte{Floor, Start, Ice, Wall, Goal, Hole}), tile):
 		return nil, nil, fmt.Errorf("a change makes place %d of the map %q, want one of . S ~ # G H", s, tile)
-	}
-	if s < 0 || s >= len(g.Tiles) {
+	case s < 0 || s >= len(g.Tiles):
 		return nil, nil, fmt.Errorf("a change at place %d, but the map has %d places", s, len(g.Tiles))
 	}
 	next := *g
