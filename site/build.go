@@ -27,21 +27,19 @@ const notebook = "04-the-decoder.ipynb"
 // foot links to. If whole is set there is index.html alone, with the full engine and the weights. The weights are those
 // of package anymdp's released actor. Build must run inside the repository.
 func Build(out string, whole bool) error {
-	root, err := output("go", "list", "-m", "-f", "{{.Dir}}")
+	env, err := exec.Command("go", "env", "GOROOT", "GOMOD").Output()
 	if err != nil {
-		return err
+		return fmt.Errorf("go env: %w", err)
 	}
-	goroot, err := output("go", "env", "GOROOT")
-	if err != nil {
-		return err
-	}
+	goroot, module, _ := strings.Cut(strings.TrimSpace(string(env)), "\n")
+	root := filepath.Dir(module)
 	read := map[string][]byte{}
 	for name, path := range map[string]string{
 		"page": "site/page/index.html", "style": "site/page/style.css", "readme": "README.md",
 		"weights": "policyattention/anymdp/weights.safetensors", "notebook": "notebooks/" + notebook,
 		"preview": "site/screenshot.png", // what a link to the page is shown with
 	} {
-		if read[name], err = os.ReadFile(filepath.Join(root, filepath.FromSlash(path))); err != nil {
+		if read[name], err = os.ReadFile(filepath.Join(root, path)); err != nil {
 			return err
 		}
 	}
@@ -190,12 +188,4 @@ func compile(root, tag string) ([]byte, error) {
 func hash(script string) string {
 	sum := sha256.Sum256([]byte(script))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
-
-func output(name string, args ...string) (string, error) {
-	out, err := exec.Command(name, args...).Output()
-	if err != nil {
-		return "", fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }

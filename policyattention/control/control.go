@@ -191,52 +191,44 @@ func (l Loop) check() error {
 	return nil
 }
 
-// Act returns what an actor answers to contexts, as a Loop asks it: the actor is given
-// copies, so that nothing it does to them reaches the caller's tables, and the policies,
-// one a context, are copied and checked. An error names the context's problem.
+// Act returns what an actor answers to contexts, as a Loop asks it: the actor is given copies, so that nothing it does
+// to them reaches the caller's tables, and the policies, one a context, are copied and checked. An error names the
+// context's problem.
 func Act(actor Actor, batch []Context) ([]pmd.Policy, error) {
-	answers, err := actor.Act(copies(batch))
 	valid := func(c Context, p pmd.Policy, s, a int) error { return c.checkPolicy(p.Pi, s, a) }
-	return checked("actor", batch, answers, err, valid, pmd.Policy.Clone)
+	return ask("actor", batch, actor.Act, valid, pmd.Policy.Clone)
 }
 
 // Evaluate is the same for a critic's tables [S, A].
 func Evaluate(critic Critic, batch []Context) ([]*mat.Dense, error) {
-	answers, err := critic.Evaluate(copies(batch))
 	clone := func(q *mat.Dense) *mat.Dense { return mat.DenseCopyOf(q) }
-	return checked("critic", batch, answers, err, Context.checkTable, clone)
+	return ask("critic", batch, critic.Evaluate, Context.checkTable, clone)
 }
 
-// checked returns clones of what a part of the loop has answered to contexts, or its error, or one that names an answer
-// which it should not have returned.
-func checked[T any](part string, batch []Context, answers []T, err error,
+// ask returns clones of what a part of the loop answers to copies of contexts, or its error, or one that names an
+// answer which it should not have returned.
+func ask[T any](part string, batch []Context, of func([]Context) ([]T, error),
 	valid func(c Context, answer T, s, a int) error, clone func(T) T) ([]T, error) {
+	given, own := slices.Clone(batch), make([]T, len(batch))
+	for i, c := range batch {
+		p := pmd.Policy{Pi: c.Pi, Log: c.LogPi}.Clone()
+		given[i].Pi, given[i].LogPi, given[i].Q = p.Pi, p.Log, mat.DenseCopyOf(c.Q)
+	}
+	answers, err := of(given)
 	if err == nil && len(answers) != len(batch) {
 		err = fmt.Errorf("returned %d tables for %d contexts", len(answers), len(batch))
-	}
-	own := make([]T, len(batch))
-	for i := 0; i < len(batch) && err == nil; i++ {
-		s, a := batch[i].Pi.Dims()
-		if err = valid(batch[i], answers[i], s, a); err != nil {
-			err = fmt.Errorf("problem %d: %w", batch[i].Problem, err)
-			break
-		}
-		own[i] = clone(answers[i])
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", part, err)
 	}
-	return own, nil
-}
-
-func copies(batch []Context) []Context {
-	own := make([]Context, len(batch))
 	for i, c := range batch {
-		p := pmd.Policy{Pi: c.Pi, Log: c.LogPi}.Clone()
-		c.Pi, c.LogPi, c.Q = p.Pi, p.Log, mat.DenseCopyOf(c.Q)
-		own[i] = c
+		s, a := c.Pi.Dims()
+		if err := valid(c, answers[i], s, a); err != nil {
+			return nil, fmt.Errorf("%s: problem %d: %w", part, c.Problem, err)
+		}
+		own[i] = clone(answers[i])
 	}
-	return own
+	return own, nil
 }
 
 // ActorFunc is an Actor that treats each context by itself: f returns π̂_{k+1} [S, A]. An error names the problem.
