@@ -18,11 +18,10 @@ func shrink(wasm []byte) ([]byte, error) {
 		return nil, errNoWasm
 	}
 	out, r := append([]byte(nil), wasm[:header]...), reader{rest: wasm[header:]}
-	for len(r.rest) > 0 && !r.failed {
-		kind := r.take(1)
-		body := r.take(r.number())
+	for len(r.rest) > 0 {
+		kind, body := r.take(1), r.take(r.number())
 		if r.failed {
-			break
+			return nil, errNoWasm
 		}
 		if kind[0] == data {
 			section := reader{rest: body}
@@ -35,9 +34,6 @@ func shrink(wasm []byte) ([]byte, error) {
 		}
 		out = binary.AppendUvarint(append(out, kind[0]), uint64(len(body)))
 		out = append(out, body...)
-	}
-	if r.failed {
-		return nil, errNoWasm
 	}
 	return out, nil
 }

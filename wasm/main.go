@@ -2,8 +2,7 @@
 
 // Command wasm is the engine of the web page: it runs in a worker and offers the functions below to site/page/worker.js
 // as methods of the global object engine. Each returns its result or throws no exception but {error: message}. Tables
-// are Float64Arrays, row-major. Built with the tag full it can read problem files and run the trained network too; most
-// visitors need neither.
+// are Float64Arrays, row-major. Built with the tag full, as few need it, it reads problem files and runs the network.
 package main
 
 import (
@@ -227,11 +226,8 @@ func matrix(args []js.Value) (any, error) {
 
 // shaped returns rows of one length as a table with its shape.
 func shaped(rows [][]float64) any {
-	cols := 0
-	if len(rows) > 0 {
-		cols = len(rows[0])
-	}
-	return map[string]any{"rows": len(rows), "cols": cols, "data": array(slices.Concat(rows...))}
+	data := slices.Concat(rows...)
+	return map[string]any{"rows": len(rows), "cols": len(data) / max(1, len(rows)), "data": array(data)}
 }
 
 // weight(call, name) returns a weight matrix of the call's network.

@@ -192,8 +192,7 @@ func (l Loop) check() error {
 }
 
 // Act returns what an actor answers to contexts, as a Loop asks it: the actor is given copies, so that nothing it does
-// to them reaches the caller's tables, and the policies, one a context, are copied and checked. An error names the
-// context's problem.
+// reaches the caller's tables, and the policies, one a context, are copied and checked. An error names the problem.
 func Act(actor Actor, batch []Context) ([]pmd.Policy, error) {
 	valid := func(c Context, p pmd.Policy, s, a int) error { return c.checkPolicy(p.Pi, s, a) }
 	return ask("actor", batch, actor.Act, valid, pmd.Policy.Clone)

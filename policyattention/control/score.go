@@ -20,15 +20,12 @@ type Round struct {
 	NextLog *mat.Dense // its logarithm; nil stands for that of NextPi
 	NextQ   *mat.Dense // Q_{k+1}, formed under it; nil where there was no critic call, as in the last round
 
-	Zeta   float64 // ζ_k, equation (4), in [0, 2]
-	RowL1  float64 // the mean over states where ζ_k takes the maximum
-	Delta  float64 // δ_k, equation (5), in units of Q; 0 where NextQ is nil
-	Defect float64 // ḡ_k, the lifted greedy defect, in units of Q
-	// Distance is ‖Q* − Q^{π̂_{k+1}}‖∞, by exact solves.
-	Distance float64
-	// Bound is what Theorem 2 says of Distance, at T = k+1, in every context; +Inf at γ = 1. The critic call of
-	// this round has no part in it.
-	Bound pmd.Bound
+	Zeta     float64   // ζ_k, equation (4), in [0, 2]
+	RowL1    float64   // the mean over states where ζ_k takes the maximum
+	Delta    float64   // δ_k, equation (5), in units of Q; 0 where NextQ is nil
+	Defect   float64   // ḡ_k, the lifted greedy defect, in units of Q
+	Distance float64   // ‖Q* − Q^{π̂_{k+1}}‖∞, by exact solves
+	Bound    pmd.Bound // what Theorem 2 says of Distance, at T = k+1, without this critic call; +Inf at γ = 1
 }
 
 // After is what a controller goes on from behind the round, at the step size eta.

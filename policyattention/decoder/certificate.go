@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -25,11 +26,9 @@ type Caps struct {
 	Routing float64 `json:"routing"`
 	// Alpha is α in (0, 1): the sampling bound holds in all calls together with probability 1−α.
 	Alpha float64 `json:"alpha"`
-	// Sampling is ε_s > 0, the bound wanted on the sampling error. It chooses
-	// Packets, and is ignored where Packets is given.
+	// Sampling is ε_s > 0, the bound wanted on the sampling error, which chooses Packets where that is 0.
 	Sampling float64 `json:"sampling,omitempty"`
-	// Packets is m, the number of transition packets from each state and action
-	// in a critic call, or 0 to choose it from Sampling.
+	// Packets is m, the number of transition packets from each state and action in a critic call.
 	Packets int `json:"packets,omitempty"`
 	// Phi is φ in [0, 1], the weight of the uniform policy that the actor's readout mixes in.
 	Phi float64 `json:"phi,omitempty"`
@@ -63,8 +62,7 @@ type Certificate struct {
 	Lambda1 float64 `json:"lambda1"` // R₁/(1+R₁), leaked mass
 	Lambda2 float64 `json:"lambda2"` // R₂/(1+R₂)
 
-	// Zeta bounds the actor residual ζ_k (equation 6); it includes the mixture's
-	// 2φ(A−1)/A and the normalization terms.
+	// Zeta bounds the actor residual ζ_k (equation 6), with the mixture's 2φ(A−1)/A and the normalization.
 	Zeta float64 `json:"zeta"`
 	// DeltaRoute and DeltaStat are the two terms of equation (7).
 	DeltaRoute float64 `json:"delta_route"` // bound on the critic's routing error
@@ -73,14 +71,12 @@ type Certificate struct {
 	// DeltaRows bounds what rows of P and π add to δ that sum to one within mdp.Tolerance only: the mean of packets
 	// is one over weights that are normalized, the exact backup is not. It is γB((1+t)²−1) for t the tolerance.
 	DeltaRows float64 `json:"delta_rows"`
-	// Returned bounds ‖Q* − Q^{π̂_K}‖∞ a priori; nil where the caps imply no such
-	// bound, because Phi or EtaMin is zero.
+	// Returned bounds ‖Q* − Q^{π̂_K}‖∞ a priori; nil where Phi or EtaMin is zero, which imply no bound.
 	Returned *Returned `json:"returned,omitempty"`
 	// Norm is set for a normalized decoder.
 	Norm *NormCertificate `json:"norm,omitempty"`
 
-	// RoundoffZeta and RoundoffDelta bound what float64 arithmetic adds to the
-	// residuals as measured (first order in the unit roundoff).
+	// RoundoffZeta and RoundoffDelta bound what float64 adds to the residuals (first order in the unit roundoff).
 	RoundoffZeta  float64 `json:"roundoff_zeta"`
 	RoundoffDelta float64 `json:"roundoff_delta"`
 }
@@ -213,10 +209,8 @@ func (c *Certificate) ZetaAt(eta float64) float64 {
 // check names the first cap that is out of range.
 func (c Caps) check() error {
 	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-	least, most := 0.0, 0.0
-	if m := c.Override; m != nil {
-		least, most = min(m.Kappa, m.Nu, m.Tau1, m.Tau2), max(m.Kappa, m.Nu, m.Tau1, m.Tau2)
-	}
+	own := cmp.Or(c.Override, &Margins{1, 1, 1, 1})
+	least, most := min(own.Kappa, own.Nu, own.Tau1, own.Tau2), max(own.Kappa, own.Nu, own.Tau1, own.Tau2)
 	for _, bad := range []struct {
 		is   bool
 		cap  string
@@ -242,7 +236,7 @@ func (c Caps) check() error {
 			"a finite tolerance, above 0 where packets is not given"},
 		{!(c.Phi >= 0 && c.Phi <= 1), "phi", c.Phi, "a mixture weight in [0, 1]"},
 		{!(c.Floor >= 0 && c.Floor <= 1/float64(c.Actions)), "floor", c.Floor, "a probability of at most 1/actions"},
-		{c.Override != nil && !(least > 0 && finite(most)), "override", c.Override, "finite numbers above 0"},
+		{!(least > 0 && finite(most)), "override", c.Override, "finite numbers above 0"},
 	} {
 		if bad.is {
 			return fmt.Errorf("decoder: cap %s is %+v, want %s", bad.cap, bad.got, bad.want)

@@ -78,15 +78,13 @@ func Expectation(env *mdp.MDP, pi *mat.Dense, m int) []Packet {
 
 // PacketSource is an environment as the critic sees it.
 type PacketSource struct {
-	// Packets supplies the packets of a critic call: m from every pair of env,
-	// with successor actions from the returned policy pi [S, A].
+	// Packets supplies those of a critic call: m from every pair of env, with successor actions from the policy pi.
 	Packets func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet
 	// Exact says that packets carry exact expectations: there is no sampling error, and δ is bounded by DeltaWeighted.
 	Exact bool
 }
 
-// Sampled returns the environment that the paper assumes: fresh packets, drawn
-// from a stream of its own for every problem and round.
+// Sampled is the environment that the paper assumes: fresh packets, from a stream for every problem and round.
 func Sampled(root uint64) PacketSource {
 	return PacketSource{Packets: func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet {
 		return Sample(env, pi, m, seed.New(root, "packets", problem, round))
@@ -160,8 +158,7 @@ func (d *Decoder) Controller(eta float64, source PacketSource) control.Loop {
 	return control.Loop{Actor: d.Actor(), Critic: d.Critic(source), Eta: eta}
 }
 
-// Round is a measured round of the decoder's loop. To what control.Scale measures it adds the decoder's bounds,
-// and the parts of the critic's residual.
+// Round is a measured round of the decoder's loop, with its bounds and the parts of the critic's residual.
 type Round struct {
 	control.Round
 	Packets []Packet // drawn under NextPi

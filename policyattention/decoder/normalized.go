@@ -98,8 +98,7 @@ func newNormCertificate(c *Certificate, h float64) *NormCertificate {
 	return n
 }
 
-// ZetaAt bounds what normalization adds to ζ in a call with step size eta: the
-// moved softmax, and values and output shrunk by ρ.
+// ZetaAt bounds what normalization adds to ζ at the step size eta: the moved softmax, values and output shrunk by ρ.
 func (n *NormCertificate) ZetaAt(c *Certificate, eta float64) float64 {
 	shift := n.Score * (c.Kappa + c.Nu + c.depth() + eta*c.limit())
 	return min(2, shift) + 4*n.Defect

@@ -56,8 +56,7 @@ func (l liveness) need(m sparse, norm bool) {
 	}
 }
 
-// compile prepares passes over n that end in the readout r. It returns an error if a
-// weight has the wrong shape or an entry that is not finite.
+// compile prepares passes over n that end in the readout r. It returns the error of validate.
 func (n *Network) compile(r *Readout) (*program, error) {
 	if err := n.validate(r); err != nil {
 		return nil, err
@@ -109,9 +108,8 @@ func (h Head) compile(dim int) headStage {
 	return s
 }
 
-// pass feeds tokens through a program one after the other, as causal decoding with a key–value cache does. Memory
-// grows with the number of distinct keys and never with pairs of tokens, so 10⁵ tokens pass easily. A pass must not
-// be used concurrently.
+// pass feeds tokens through a program one after the other, as causal decoding with a key–value cache does. Memory grows
+// with the number of distinct keys and never with pairs of tokens: 10⁵ tokens pass easily. It must not be shared.
 type pass struct {
 	*program
 	caches [][]cache // [block][head]

@@ -23,8 +23,7 @@ func mustMatch(x, y *mat.Dense) {
 // p is the policy that an actor returned and q that of Step. It panics when p and q [S, A] differ in shape.
 func MaxRowL1(p, q *mat.Dense) float64 { return slices.Max(l1(p, q)) }
 
-// RowL1 returns the mean over states of ‖p(·|s) − q(·|s)‖₁, in [0, 2]. It panics
-// when p and q [S, A] differ in shape.
+// RowL1 is the same with the mean over states in place of the maximum.
 func RowL1(p, q *mat.Dense) float64 {
 	total := 0.0
 	for _, x := range l1(p, q) {
@@ -80,8 +79,7 @@ func LiftedDefect(m *mdp.MDP, g []float64) float64 {
 	return top
 }
 
-// Bound is the right-hand side of the returned-policy theorem, equations (8) and (9),
-// term by term. All terms are in units of Q.
+// Bound is the right-hand side of the returned-policy theorem, equations (8) and (9), by terms in units of Q.
 type Bound struct {
 	Initial float64 `json:"initial"` // 2γ^T E₀/(1−γ)
 	Critic  float64 `json:"critic"`  // 2/(1−γ) Σ_{k=0}^{T−2} γ^{T−1−k} δ_k
@@ -92,8 +90,7 @@ type Bound struct {
 // Total returns the bound on ‖Q* − Q^{π̂_T}‖∞.
 func (b Bound) Total() float64 { return b.Initial + b.Critic + b.Greedy + b.Last }
 
-// StartBound is the bound at horizon 0, before any policy is returned, from E₀ = ‖Q* − Q_0‖∞. At γ = 1
-// it and all that follow are infinite.
+// StartBound is the bound at horizon 0, from E₀ = ‖Q* − Q_0‖∞. At γ = 1 it and all that follow are infinite.
 func StartBound(gamma, e0 float64) Bound {
 	if gamma == 1 {
 		return Bound{Initial: math.Inf(1)}
@@ -101,8 +98,7 @@ func StartBound(gamma, e0 float64) Bound {
 	return Bound{Initial: 2 * e0 / (1 - gamma)}
 }
 
-// Next returns the bound at horizon T+1 from that at T, with the critic residual δ_{T−1}, 0 at horizon 0, and
-// the lifted defect ḡ_T.
+// Next returns the bound at horizon T+1 from that at T, by the critic residual δ_{T−1}, 0 at first, and ḡ_T.
 func (b Bound) Next(gamma, delta, defect float64) Bound {
 	if gamma == 1 {
 		return b

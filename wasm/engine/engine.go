@@ -1,6 +1,5 @@
 // Package engine is what the web page computes: controllers that run side by side on one problem, which may be edited
-// on the way, and the matrices of the decoder's calls. It holds no arithmetic of its own. Everything comes from the
-// library's packages, so the page's numbers are the library's.
+// on the way, and the matrices of the decoder's calls. All arithmetic is the library's, and so the page's numbers are.
 package engine
 
 import (

@@ -24,8 +24,7 @@ const (
 // Moves are the actions of a map, in Gymnasium's order: left, down, right, up.
 const Moves = 4
 
-// Grid is a problem drawn as a map: a state is a place, an action a move. A move
-// into a wall or over the edge stays where it is.
+// Grid is a problem drawn as a map: a state is a place, an action a move, which a wall or the edge stops.
 type Grid struct {
 	Width, Height int
 	Tiles         string // [Width·Height], row-major
@@ -134,9 +133,8 @@ func (e *Engine) SetStart(s, a int, value float64) error {
 	if !(value > 0 && value < 1) {
 		return fmt.Errorf("π₀(a=%d|s=%d) = %v, want a probability above 0 and below 1", a, s, value)
 	}
-	pi := mat.DenseCopyOf(problem.Pi0)
-	pmd.SetShare(pi.RawRowView(s), a, value)
-	problem.Pi0 = pi
+	problem.Pi0 = mat.DenseCopyOf(problem.Pi0)
+	pmd.SetShare(problem.Pi0.RawRowView(s), a, value)
 	return e.begin(problem, e.Phases[0].Grid)
 }
 

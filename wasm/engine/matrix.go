@@ -59,8 +59,7 @@ func (e *Engine) Trace(k int, name string) (*decoder.Call, error) {
 	return c.Call, nil
 }
 
-// Attention returns the attention weights of state s's query in the actor's call of round k: over the
-// S·A memories and the queries up to its own.
+// Attention returns the attention weights of state s's query in the actor's call of round k, as the decoder does.
 func (e *Engine) Attention(k, s int) ([]float64, error) {
 	r, err := e.Round(Decoder, k)
 	if err != nil {
