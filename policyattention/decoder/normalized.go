@@ -34,21 +34,16 @@ func NewCarrier(width int, h float64) (*Carrier, error) {
 	v := slices.Repeat([]float64{-1 / math.Sqrt(float64(n))}, n)
 	v[0]++
 	norm := numeric.Dot(v, v)
-	c := &Carrier{H: h, C: math.Sqrt(c2), U: make([]float64, n), J: mat.NewDense(n, width, nil)}
-	for i := range n {
-		for j := 1; j < n; j++ {
-			x := float64(-2 * float64(v[i]*v[j]) / norm)
-			if i == j {
-				x++
-			}
-			if j == 1 {
-				c.U[i] = x
-			} else {
-				c.J.Set(i, j-2, x)
-			}
+	reflection := mat.NewDense(n, n, nil)
+	reflection.Apply(func(i, j int, _ float64) float64 {
+		x := float64(-2 * float64(v[i]*v[j]) / norm)
+		if i == j {
+			x++
 		}
-	}
-	return c, nil
+		return x
+	}, reflection)
+	j := mat.DenseCopyOf(reflection.Slice(0, n, 2, n))
+	return &Carrier{H: h, C: math.Sqrt(c2), U: mat.Col(nil, 1, reflection), J: j}, nil
 }
 
 // gain returns that of the layer normalization, H/√(d+2).

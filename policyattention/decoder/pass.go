@@ -108,8 +108,8 @@ func (h Head) compile(dim int) headStage {
 	return s
 }
 
-// pass feeds tokens through a program one after the other, as causal decoding with a key–value cache does. Memory grows
-// with the number of distinct keys and never with pairs of tokens: 10⁵ tokens pass easily. It must not be shared.
+// pass feeds tokens through a program one after the other, as causal decoding with a key–value cache does. Memory
+// grows with the number of distinct keys, not with pairs of tokens: 10⁵ tokens pass easily. It must not be shared.
 type pass struct {
 	*program
 	caches [][]cache // [block][head]
