@@ -18,11 +18,8 @@ import (
 var Lecture = struct {
 	Caps Caps
 	Root uint64 // of the problem and its packets
-}{
-	Caps: Caps{States: 3, Actions: 2, Gamma: mdp.Discount, RMax: 1, EtaMin: control.NominalStep,
-		EtaMax: control.NominalStep, Rounds: 40, Routing: 1e-3, Alpha: .05, Packets: 2},
-	Root: 4,
-}
+}{Root: 4, Caps: Caps{States: 3, Actions: 2, Gamma: mdp.Discount, RMax: 1, EtaMin: control.NominalStep,
+	EtaMax: control.NominalStep, Rounds: 40, Routing: 1e-3, Alpha: .05, Packets: 2}}
 
 // Packet is one transition shown to the critic.
 type Packet struct {
