@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -45,9 +46,7 @@ func (l Loop) Begin(scale *Scale) (*Solving, error) {
 	}
 	top := max(slices.Max(scale.Optimum.V), -slices.Min(scale.Optimum.V))
 	if !(scale.Gap > optimal*top) {
-		if s.Normalizer = top; top == 0 {
-			s.Normalizer = 1
-		}
+		s.Normalizer = cmp.Or(top, 1)
 	}
 	s.Theorem2 = pmd.StartBound(scale.Problem.MDP.Gamma, mdp.MaxAbsDiff(scale.Optimum.Q, s.Q))
 	s.Missed = scale.Optimum.Missed(s.Policy.Pi)

@@ -96,7 +96,7 @@ func (e *Engine) Fingerprint() string {
 //	block.b.attended, .output               [N, width]
 //	block.b.pre, .post                      [N, hidden]
 //	results                                 [queries, A or 1]
-func Matrix(c *decoder.Call, name string, from, to int) ([][]float64, error) {
+func Matrix(c *decoder.Call, name string, from, to int) (rows [][]float64, err error) {
 	all := map[string][][]float64{"tokens": c.Tokens, "payloads": c.Payloads, "output": c.Output, "results": c.Results}
 	for i, b := range c.Blocks {
 		block := fmt.Sprintf("block.%d.", i)
@@ -107,16 +107,12 @@ func Matrix(c *decoder.Call, name string, from, to int) ([][]float64, error) {
 			all[head+"query"], all[head+"key"], all[head+"value"] = h.Query, h.Key, h.Value
 			all[head+"mixed"], all[head+"written"] = h.Mixed, h.Written
 			row := map[string]func(int) []float64{head + "score": h.Scores, head + "weight": h.Weights}[name]
-			if row == nil {
-				continue
+			if row != nil {
+				for i := max(0, from); i < min(to, len(c.Tokens)); i++ {
+					rows = append(rows, append(row(i), make([]float64, len(c.Tokens)-1-i)...))
+				}
+				return rows, nil
 			}
-			var rows [][]float64
-			for i := max(0, from); i < min(to, len(c.Tokens)); i++ {
-				full := make([]float64, len(c.Tokens))
-				copy(full, row(i))
-				rows = append(rows, full)
-			}
-			return rows, nil
 		}
 	}
 	return window(all[name], name, from, to)
