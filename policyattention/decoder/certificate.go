@@ -209,7 +209,7 @@ func (c *Certificate) ZetaAt(eta float64) float64 {
 // check names the first cap that is out of range.
 func (c Caps) check() error {
 	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-	own := cmp.Or(c.Override, &Margins{1, 1, 1, 1})
+	own := cmp.Or(c.Override, &Margins{1, 1, 1, 1}) // those of Routing are in range
 	least, most := min(own.Kappa, own.Nu, own.Tau1, own.Tau2), max(own.Kappa, own.Nu, own.Tau1, own.Tau2)
 	for _, bad := range []struct {
 		is   bool
