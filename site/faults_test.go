@@ -34,10 +34,6 @@ func TestLinks(t *testing.T) {
 	if !strings.Contains(got, "@misc{") || !strings.HasSuffix(got, "}") {
 		t.Errorf("the citation is %q", got)
 	}
-	parts := map[string]string{}
-	if err := about(parts, nil, "..", true); err != nil || strings.Contains(parts["notebook"], "<a ") {
-		t.Errorf("a page that is a whole has the foot %q, %v", parts, err)
-	}
 }
 
 // TestEdits: changes of earlier rounds go between, a reward beyond the cap makes another decoder, and a link

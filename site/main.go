@@ -5,13 +5,24 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"html"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/alecthomas/kong"
+	"github.com/evanw/esbuild/pkg/api"
+	"github.com/google/renameio/v2"
 	"github.com/klauspost/compress/gzhttp"
 )
 
@@ -57,4 +68,176 @@ func Handler(dir string) http.Handler {
 		w.Header().Set("Cache-Control", "no-cache")
 		files.ServeHTTP(w, r)
 	})
+}
+
+// notebook is the one on the decoder.
+const notebook = "04-the-decoder.ipynb"
+
+// Build writes the page into the folder out: index.html, which works over http and from a file alike, and what it
+// loads: engine.wasm.gz over http and engine.js, which holds the same bytes, from a file; full.js, an engine that reads
+// files of all formats and runs the trained network, and learned.js, its weights, when they are asked for; and what the
+// foot links to. If whole is set there is index.html alone, with the full engine and the weights. The weights are those
+// of package anymdp's released actor. Build must run inside the repository.
+func Build(out string, whole bool) error {
+	env, err := exec.Command("go", "env", "GOROOT", "GOMOD").Output()
+	if err != nil {
+		return fmt.Errorf("go env: %w", err)
+	}
+	goroot, module, _ := strings.Cut(strings.TrimSpace(string(env)), "\n")
+	root := filepath.Dir(module)
+	read := map[string][]byte{}
+	for name, path := range map[string]string{
+		"page": "site/page/index.html", "style": "site/page/style.css", "readme": "README.md",
+		"weights": "policyattention/anymdp/weights.safetensors", "notebook": "notebooks/" + notebook,
+		"preview": "site/screenshot.png", // what a link to the page is shown with
+	} {
+		if read[name], err = os.ReadFile(filepath.Join(root, path)); err != nil {
+			return err
+		}
+	}
+	parts := map[string]string{"style": string(read["style"]), "wasm": "", "notebook": "Notebook: " + notebook}
+	if parts["runtime"], err = support(goroot); err != nil {
+		return err
+	}
+	if parts["app"], err = bundle(filepath.Join(root, "site", "page", "app", "main.js")); err != nil {
+		return err
+	}
+	if parts["worker"], err = bundle(filepath.Join(root, "site", "page", "worker.js")); err != nil {
+		return err
+	}
+	_, citation, found := strings.Cut(string(read["readme"]), "```bibtex\n")
+	citation, _, closed := strings.Cut(citation, "```")
+	if parts["citation"] = html.EscapeString(citation); !found || !closed {
+		return errors.New("README.md holds no citation")
+	}
+	full, err := compile(root, "full")
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{}
+	learned := map[string]string{"file": "learned.js", "sha256": fmt.Sprintf("%x", sha256.Sum256(read["weights"]))}
+	if whole {
+		parts["wasm"], learned["weights"] = base64.StdEncoding.EncodeToString(full),
+			base64.StdEncoding.EncodeToString(read["weights"])
+	} else {
+		small, err := compile(root, "")
+		if err != nil {
+			return err
+		}
+		files = map[string][]byte{
+			"engine.wasm.gz": small, "engine.js": script("policyAttentionEngine", small),
+			"full.js": script("policyAttentionFull", full), "preview.png": read["preview"],
+			"learned.js": script("policyAttentionWeights", read["weights"]), notebook: read["notebook"],
+		}
+		parts["notebook"] = fmt.Sprintf(`<a href="%s" rel="noopener">%s</a>`, notebook, parts["notebook"])
+	}
+	known, err := json.Marshal(learned)
+	if err != nil {
+		return err
+	}
+	parts["learned"] = string(known)
+	if files["index.html"], err = fill(string(read["page"]), parts); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	for name, content := range files {
+		if err := renameio.WriteFile(filepath.Join(out, name), content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill puts the parts of the page in their places, and its policy.
+func fill(page string, parts map[string]string) ([]byte, error) {
+	// Scripts and styles are inline and named by their hashes. 'self' is for engine and weights, blob: for the worker,
+	// whose text lies in the page; both reach no other host, and nothing else is allowed.
+	parts["csp"] = strings.Join([]string{
+		"default-src 'none'",
+		"script-src " + hash(parts["app"]) + " 'self' file: blob: 'wasm-unsafe-eval'",
+		"style-src " + hash(parts["style"]), "connect-src 'self'",
+		"worker-src blob:", "img-src data: blob:", "base-uri 'none'", "form-action 'none'",
+	}, "; ")
+	var pairs []string
+	for name, content := range parts {
+		if strings.Contains(content, "</script") {
+			return nil, fmt.Errorf("%s contains the end of a script element", name)
+		}
+		pairs = append(pairs, "{{"+name+"}}", content)
+	}
+	return []byte(strings.NewReplacer(pairs...).Replace(page)), nil
+}
+
+// script returns a script that hands bytes, in base64, to a function of the page.
+func script(taker string, content []byte) []byte {
+	return fmt.Appendf(nil, "self.%s(%q);\n", taker, base64.StdEncoding.EncodeToString(content))
+}
+
+// support returns Go's runtime support, a script which sets what it is for on the global object.
+func support(goroot string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(goroot, "lib", "wasm", "wasm_exec.js"))
+	if err != nil {
+		return "", err
+	}
+	small := api.Transform(string(text), api.TransformOptions{MinifyWhitespace: true, MinifySyntax: true})
+	if len(small.Errors) > 0 {
+		return "", fmt.Errorf("wasm_exec.js: %s", small.Errors[0].Text)
+	}
+	return string(small.Code), nil
+}
+
+// bundle returns the modules that the entry point imports as one script: a page
+// opened from a file may not load modules. Its exports are the global object page.
+func bundle(entry string) (string, error) {
+	result := api.Build(api.BuildOptions{
+		EntryPoints: []string{entry}, Bundle: true, Format: api.FormatIIFE, GlobalName: "page", Target: api.ES2022,
+		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, Charset: api.CharsetUTF8,
+		LogLevel: api.LogLevelSilent,
+	})
+	if wrong := append(result.Errors, result.Warnings...); len(wrong) > 0 {
+		return "", errors.New(strings.Join(api.FormatMessages(wrong, api.FormatMessagesOptions{}), ""))
+	}
+	return string(result.OutputFiles[0].Contents), nil
+}
+
+// compile returns the engine, built with a tag, compressed. Functions are inlined in package numeric only, which most
+// is called, and the runtime is built without its garbage collector and allocator of many special
+// cases: together that is a tenth of what is transferred, and costs no time that can be measured.
+func compile(root, tag string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "site")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "engine.wasm")
+	command := exec.Command("go", "build", "-trimpath", "-tags="+tag, "-ldflags=-s -w", "-gcflags=all=-l",
+		"-gcflags=icrl/internal/numeric=", "-o", path, "./wasm")
+	command.Dir = root
+	command.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0",
+		"GOEXPERIMENT=nogreenteagc,nosizespecializedmalloc")
+	if out, err := command.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("compiling the engine: %w\n%s", err, out)
+	}
+	wasm, err := os.ReadFile(path)
+	if err == nil {
+		wasm, err = shrink(wasm)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var small bytes.Buffer
+	z, err := gzip.NewWriterLevel(&small, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	_, err = z.Write(wasm)
+	err = errors.Join(err, z.Close())
+	return small.Bytes(), err
+}
+
+func hash(script string) string {
+	sum := sha256.Sum256([]byte(script))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }

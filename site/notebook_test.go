@@ -38,6 +38,9 @@ func TestNotebook(t *testing.T) {
 	if got := eval[string](b, `[run.info.S, run.info.A, run.settings.m, view.part].join()`); got != "3,2,2,weight" {
 		t.Errorf("the page shows %s", got)
 	}
+	if foot := eval[string](b, `document.getElementById("links").innerHTML`); strings.Contains(foot, "<a ") {
+		t.Errorf("a page that is a whole has the foot %q", foot)
+	}
 	b.toEnd()
 	b.edit(`{kind: "reward", s: 1, a: 1, t: 0}`, "0.5")
 	b.wait(`run.edits.length === 1 && run.rounds.decoder.length === 40`)

@@ -4,27 +4,24 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"slices"
 )
 
 // errNoWasm says that a file is not what Go's linker writes.
 var errNoWasm = errors.New("not a WebAssembly program of Go's linker")
 
-// shrink writes a program's data so that they compress better. Go's linker leaves out each run of eight
-// zeros, at the price of a segment's header for it: 57,000 of them, which compress worse than the zeros do.
-// One segment holds them all here. And the linker writes which instruction comes from which line of which
-// file, of which a page says nothing.
+// shrink writes a program's data so that they compress better. Go's linker leaves out each run of eight zeros, at the
+// price of a segment's header for it: 57,000 of them, which compress worse than the zeros do. One segment holds them
+// all here. And the linker writes which instruction comes from which line of which file, of which a page says nothing.
 func shrink(wasm []byte) ([]byte, error) {
 	const header, data = 8, 11 // bytes before the first section; the number of the data section
 	if len(wasm) < header {
 		return nil, errNoWasm
 	}
 	out, r := append([]byte(nil), wasm[:header]...), reader{rest: wasm[header:]}
-	for len(r.rest) > 0 && !r.failed {
-		kind := r.take(1)
-		body := r.take(r.number())
+	for len(r.rest) > 0 {
+		kind, body := r.take(1), r.take(r.number())
 		if r.failed {
-			break
+			return nil, errNoWasm
 		}
 		if kind[0] == data {
 			section := reader{rest: body}
@@ -37,9 +34,6 @@ func shrink(wasm []byte) ([]byte, error) {
 		}
 		out = binary.AppendUvarint(append(out, kind[0]), uint64(len(body)))
 		out = append(out, body...)
-	}
-	if r.failed {
-		return nil, errNoWasm
 	}
 	return out, nil
 }
@@ -70,33 +64,17 @@ func (r *reader) number() int {
 // memory returns what a data section writes, from the first address that it writes to on.
 func (r *reader) memory() (first int, memory []byte) {
 	const most = 1 << 26 // bytes
-	type segment struct {
-		at   int
-		data []byte
-	}
-	var list []segment
-	for range r.number() {
+	first, last, memory := most, 0, make([]byte, most)
+	for n := r.number(); n > 0 && !r.failed; n-- {
 		r.take(2) // of memory 0, at a constant
 		at := r.number()
 		r.take(1)
-		if data := r.take(r.number()); !r.failed {
-			list = append(list, segment{at, data})
+		data := r.take(r.number())
+		if r.failed = r.failed || at < 0 || at > most-len(data); !r.failed {
+			first, last = min(first, at), max(last, at+copy(memory[at:], data))
 		}
 	}
-	if len(list) == 0 {
-		return 0, nil
-	}
-	slices.SortFunc(list, func(x, y segment) int { return x.at - y.at })
-	first = list[0].at
-	last := list[len(list)-1]
-	if r.failed = r.failed || last.at-first > most; r.failed {
-		return 0, nil
-	}
-	memory = make([]byte, last.at-first+len(last.data))
-	for _, s := range list {
-		copy(memory[s.at-first:], s.data)
-	}
-	return first, memory
+	return first, memory[min(first, last):last]
 }
 
 // stripLines takes the tables of files and lines out of what Go's runtime knows of its functions (its pclntab,

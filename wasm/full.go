@@ -20,18 +20,23 @@ var learned *network.Network[float64]
 func init() {
 	operations["learn"], operations["compare"], operations["decode"] = learn, compare, decode
 	runless["learn"], runless["decode"] = true, true
-	teach = func(e *engine.Engine) error {
-		if learned == nil {
-			return nil
+	operations["start"] = func(args []js.Value) (any, error) {
+		info, err := start(args)
+		if err == nil && learned != nil {
+			err = run.SetLearned(learned)
 		}
-		return e.SetLearned(learned)
+		return info, err
 	}
-	learnedMatrix = func(k, s int, name string, from, to int) ([][]float64, error) {
-		t, err := run.Look(k, s)
+	operations["matrix"] = func(args []js.Value) (any, error) {
+		if args[1].String() != engine.Learned {
+			return matrix(args)
+		}
+		t, err := run.Look(args[0].Int(), args[2].Int())
 		if err != nil {
 			return nil, err
 		}
-		return engine.LearnedMatrix(t, name, from, to)
+		rows, err := engine.LearnedMatrix(t, args[3].String(), args[4].Int(), args[5].Int())
+		return shaped(rows), err
 	}
 }
 
@@ -60,7 +65,7 @@ func learn(args []js.Value) (any, error) {
 		if v.Type() != js.TypeObject {
 			return nil, fmt.Errorf("there is no tensor %q", name)
 		}
-		return singles(v)
+		return decoded(v, 4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
 	})
 	if err != nil {
 		return nil, err
@@ -72,22 +77,11 @@ func learn(args []js.Value) (any, error) {
 	return true, run.SetLearned(n)
 }
 
-// compare(k) applies the trained actor to the decoder's context of round k and
-// returns its policy.
+// compare(k) applies the trained actor to the decoder's context of round k and returns its policy.
 func compare(args []js.Value) (any, error) {
 	next, err := run.Compare(args[0].Int())
 	if err != nil {
 		return nil, err
 	}
 	return table(next), nil
-}
-
-// singles copies a Float32Array.
-func singles(v js.Value) ([]float32, error) {
-	bytes, err := bytesOf(v, 4)
-	x := make([]float32, len(bytes)/4)
-	for i := range x {
-		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(bytes[4*i:]))
-	}
-	return x, err
 }

@@ -1,10 +1,8 @@
 //go:build js && wasm
 
-// Command wasm is the engine of the web page: it runs in a worker and offers the
-// functions below to site/page/worker.js as methods of the global object engine.
-// Each returns its result or throws no exception but {error: message}. Tables
-// are Float64Arrays, row-major. Built with the tag full it can read problem files
-// and run the trained network too; most visitors need neither.
+// Command wasm is the engine of the web page: it runs in a worker and offers the functions below to site/page/worker.js
+// as methods of the global object engine. Each returns its result or throws no exception but {error: message}. Tables
+// are Float64Arrays, row-major. Built with the tag full, as few need it, it reads problem files and runs the network.
 package main
 
 import (
@@ -27,16 +25,13 @@ import (
 // run is what the page is looking at, nil before the first start.
 var run *engine.Engine
 
-// What the full program sets: operations of its own, those that need no run, the trained network of a new run,
-// and the matrices of its call.
+// The functions of the page, and those that need no run. The full program has more.
 var (
 	operations = map[string]func(args []js.Value) (any, error){
 		"start": start, "round": round, "edit": edit, "attention": attention, "trace": trace,
 		"matrix": matrix, "weight": weight, "digest": digest,
 	}
-	runless       = map[string]bool{"start": true, "digest": true}
-	teach         = func(*engine.Engine) error { return nil }
-	learnedMatrix func(k, s int, name string, from, to int) ([][]float64, error)
+	runless = map[string]bool{"start": true, "digest": true}
 )
 
 func main() {
@@ -105,9 +100,6 @@ func start(args []js.Value) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := teach(e); err != nil {
-		return nil, err
-	}
 	run = e
 	d := e.Decoder
 	c := d.Certificate
@@ -158,16 +150,14 @@ func phaseOf(i int) any {
 	}
 }
 
-// round(k, names) runs the named controllers through round k. The result names those
-// that have it, and holds why others have none under errors. Its data are, for each of
-// these in turn, fourteen numbers from ζ to the bound and the tables π, Q and those of
-// the next round; for the decoder also exact policy mirror descent and the exact backup
-// on the same context, and the packets: their number, and six for each.
+// round(k, names) runs the named controllers through round k. The result names those that have it, and holds why others
+// have none under errors. Its data are, for each of these in turn, fourteen numbers from ζ to the bound and the tables
+// π, Q and those of the next round; for the decoder also exact policy mirror descent and the exact backup on the same
+// context, and the packets: their number, and six for each.
 func round(args []js.Value) (any, error) {
 	k, failed := args[0].Int(), map[string]any{}
 	var names []any
 	var data []float64
-	put := func(m *mat.Dense) { data = append(data, flat(m)...) }
 	for i := range args[1].Length() {
 		name := args[1].Index(i).String()
 		r, err := run.Round(name, k)
@@ -177,19 +167,14 @@ func round(args []js.Value) (any, error) {
 		}
 		names = append(names, name)
 		data = append(data, r.Zeta, r.ZetaBound, r.Delta, r.DeltaBound, r.Route, r.RouteBound, r.Sampling, r.Defect,
-			r.Distance,
-			r.Bound.Initial, r.Bound.Critic, r.Bound.Greedy, r.Bound.Last, r.Bound.Total())
-		put(r.Pi)
-		put(r.Q)
-		put(r.NextPi)
-		put(r.NextQ)
+			r.Distance, r.Bound.Initial, r.Bound.Critic, r.Bound.Greedy, r.Bound.Last, r.Bound.Total())
+		data = append(data, flat(r.Pi, r.Q, r.NextPi, r.NextQ)...)
 		if name == engine.Decoder {
 			step, err := pmd.Step(r.Pi, r.Q, run.Settings.Eta)
 			if err != nil {
 				return nil, err
 			}
-			put(step)
-			put(run.Phases[run.PhaseAt(k)].Problem.MDP.EvaluationBackup(r.NextPi, r.Q))
+			data = append(data, flat(step, r.MDP.EvaluationBackup(r.NextPi, r.Q))...)
 			data = append(data, float64(len(r.Packets)))
 			for _, p := range r.Packets {
 				data = append(data, float64(p.State), float64(p.Action), float64(p.NextState), float64(p.NextAction),
@@ -200,9 +185,8 @@ func round(args []js.Value) (any, error) {
 	return map[string]any{"phase": run.PhaseAt(k), "names": names, "data": array(data), "errors": failed}, nil
 }
 
-// edit(k, {kind, s, a, t, value, tile}) changes the problem before round k and
-// returns the new phase. The kind is "reward", "place", "transition", "tile" or
-// "start", which changes π₀ and begins the run anew.
+// edit(k, {kind, s, a, t, value, tile}) changes the problem before round k and returns the new phase. The kind is
+// "reward", "place", "transition", "tile" or "start", which changes π₀ and begins the run anew.
 func edit(args []js.Value) (any, error) {
 	x := args[1]
 	change := engine.Edit{Kind: x.Get("kind").String(), S: x.Get("s").Int(), A: x.Get("a").Int(), T: x.Get("t").Int(),
@@ -220,8 +204,7 @@ func attention(args []js.Value) (any, error) {
 	return array(w), err
 }
 
-// trace(k, call) names the tokens of a call "actor", "critic" or "normed", and says which
-// are read.
+// trace(k, call) names the tokens of a call "actor", "critic" or "normed", and says which are read.
 func trace(args []js.Value) (any, error) {
 	c, err := run.Trace(args[0].Int(), args[1].String())
 	if err != nil {
@@ -230,29 +213,21 @@ func trace(args []js.Value) (any, error) {
 	return map[string]any{"names": list(c.Names), "reads": list(c.Reads)}, nil
 }
 
-// matrix(k, call, s, name, from, to) returns rows of a matrix of a call "actor", "critic"
-// or "normed", or of the trained actor's in state s, "learned".
+// matrix(k, call, s, name, from, to) returns rows of a matrix of a call "actor", "critic" or "normed"; with the
+// full program also of the trained actor's in state s, "learned".
 func matrix(args []js.Value) (any, error) {
-	k, call, name, from, to := args[0].Int(), args[1].String(), args[3].String(), args[4].Int(), args[5].Int()
-	if call == engine.Learned && learnedMatrix != nil {
-		rows, err := learnedMatrix(k, args[2].Int(), name, from, to)
-		return shaped(rows), err
-	}
-	c, err := run.Trace(k, call)
+	c, err := run.Trace(args[0].Int(), args[1].String())
 	if err != nil {
 		return nil, err
 	}
-	rows, err := engine.Matrix(c, name, from, to)
+	rows, err := engine.Matrix(c, args[3].String(), args[4].Int(), args[5].Int())
 	return shaped(rows), err
 }
 
 // shaped returns rows of one length as a table with its shape.
 func shaped(rows [][]float64) any {
-	cols := 0
-	if len(rows) > 0 {
-		cols = len(rows[0])
-	}
-	return map[string]any{"rows": len(rows), "cols": cols, "data": array(slices.Concat(rows...))}
+	data := slices.Concat(rows...)
+	return map[string]any{"rows": len(rows), "cols": len(data) / max(1, len(rows)), "data": array(data)}
 }
 
 // weight(call, name) returns a weight matrix of the call's network.
@@ -283,7 +258,13 @@ func list[T any](x []T) []any {
 
 func table(m *mat.Dense) js.Value { return array(flat(m)) }
 
-func flat(m *mat.Dense) []float64 { return slices.Concat(mdp.ToRows(m)...) }
+// flat returns the entries of tables in a row.
+func flat(tables ...*mat.Dense) (data []float64) {
+	for _, m := range tables {
+		data = append(data, slices.Concat(mdp.ToRows(m)...)...)
+	}
+	return data
+}
 
 // array copies x into a Float64Array, whose bytes are little-endian in every browser.
 func array(x []float64) js.Value {
@@ -298,21 +279,18 @@ func array(x []float64) js.Value {
 
 // numbers copies a Float64Array.
 func numbers(v js.Value) ([]float64, error) {
-	bytes, err := bytesOf(v, 8)
-	x := make([]float64, len(bytes)/8)
-	for i := range x {
-		x[i] = math.Float64frombits(binary.LittleEndian.Uint64(bytes[8*i:]))
-	}
-	return x, err
+	return decoded(v, 8, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
 }
 
-// bytesOf copies the bytes of a typed array; it returns an error unless its numbers have size bytes each.
-func bytesOf(v js.Value, size int) ([]byte, error) {
-	n := size * v.Length()
-	if got := v.Get("byteLength"); got.Type() != js.TypeNumber || got.Int() != n {
+// decoded copies a typed array; it returns an error unless its numbers have size bytes each.
+func decoded[T any](v js.Value, size int, number func([]byte) T) ([]T, error) {
+	x, bytes := make([]T, v.Length()), make([]byte, size*v.Length())
+	if got := v.Get("byteLength"); got.Type() != js.TypeNumber || got.Int() != len(bytes) {
 		return nil, fmt.Errorf("want an array of numbers of %d bits", 8*size)
 	}
-	bytes := make([]byte, n)
-	js.CopyBytesToGo(bytes, js.Global().Get("Uint8Array").New(v.Get("buffer"), v.Get("byteOffset"), n))
-	return bytes, nil
+	js.CopyBytesToGo(bytes, js.Global().Get("Uint8Array").New(v.Get("buffer"), v.Get("byteOffset"), len(bytes)))
+	for i := range x {
+		x[i] = number(bytes[size*i:])
+	}
+	return x, nil
 }

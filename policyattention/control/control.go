@@ -1,10 +1,7 @@
-// Package control runs controllers in closed loop and scores the policies they
-// return.
+// Package control runs controllers in closed loop and scores the policies they return.
 //
-// A Controller is whatever turns problems into one returned policy a round. The
-// paper's own controllers are a Loop of an Actor and a Critic; other methods
-// implement Controller themselves. All are scored by the one exact evaluator,
-// Score.
+// A Controller is whatever turns problems into one returned policy a round. The paper's own controllers are a Loop of
+// an Actor and a Critic; other methods implement Controller themselves. Score, the exact evaluator, scores all.
 package control
 
 import (
@@ -35,9 +32,8 @@ type Context struct {
 	Eta     float64    // step size η_k
 }
 
-// Check returns an error if c is invalid for s states and a actions: if Pi is not a
-// policy [s, a], Q is not [s, a] and finite where the action exists, or η is not finite and
-// ≥ 0. The MDP may be missing.
+// Check returns an error if c is invalid for s states and a actions: if Pi is not a policy [s, a], Q is not [s, a] and
+// finite where the action exists, or η is not finite and ≥ 0. The MDP may be missing.
 func (c Context) Check(s, a int) error {
 	if err := c.checkPolicy(c.Pi, s, a); err != nil {
 		return err
@@ -64,10 +60,9 @@ func (c Context) checkTable(q *mat.Dense, s, a int) error {
 	return mdp.CheckTable("Q", q, s, a)
 }
 
-// Actor maps each context (π̂_k, Q_k, η_k) of a batch to the returned policy
-// π̂_{k+1} [S, A], perhaps with its logarithm, which tells a probability below the smallest float64 from none.
-// A Loop hands out copies of Pi and Q and copies what it gets, so an Actor may change and return them; it must
-// not change the MDP.
+// Actor maps each context (π̂_k, Q_k, η_k) of a batch to the returned policy π̂_{k+1} [S, A], perhaps with its
+// logarithm, which tells a probability below the smallest float64 from none. A Loop hands out copies of Pi and Q and
+// copies what it gets, so an Actor may change and return them; it must not change the MDP.
 type Actor interface {
 	Act(batch []Context) ([]pmd.Policy, error)
 }
@@ -88,8 +83,7 @@ type Controller interface {
 type Trajectory struct {
 	// Policies holds π_0 and the returned policies π̂_1, …, π̂_T, each [S, A].
 	Policies []*mat.Dense
-	// Logs holds the logarithms of Policies, where the actor returned them; nil stands for
-	// the logarithm of the policy.
+	// Logs holds the logarithms of Policies, where the actor returned them; nil stands for the logarithm of the policy.
 	Logs []*mat.Dense
 	// Q holds the critic's tables Q_0, …, Q_{T−1}, each [S, A], from which the
 	// policies were formed; it is nil for a controller without such tables.
@@ -133,9 +127,8 @@ func (l Loop) start(p mdp.Problem) (*mat.Dense, error) {
 	return q, p.MDP.CheckTable("Q", q)
 }
 
-// Run implements Controller. It returns an error if an Actor or a Critic is
-// missing, a step size is none, a problem lacks its MDP or has an invalid π_0,
-// or either part returns an invalid policy or a table that is not [S, A] and
+// Run implements Controller. It returns an error if an Actor or a Critic is missing, a step size is none, a problem
+// lacks its MDP or has an invalid π_0, or either part returns an invalid policy or a table that is not [S, A] and
 // finite where the action exists.
 func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 	if rounds < 1 {
@@ -198,59 +191,48 @@ func (l Loop) check() error {
 	return nil
 }
 
-// Act returns what an actor answers to contexts, as a Loop asks it: the actor is given
-// copies, so that nothing it does to them reaches the caller's tables, and the policies,
-// one a context, are copied and checked. An error names the context's problem.
+// Act returns what an actor answers to contexts, as a Loop asks it: the actor is given copies, so that nothing it does
+// reaches the caller's tables, and the policies, one a context, are copied and checked. An error names the problem.
 func Act(actor Actor, batch []Context) ([]pmd.Policy, error) {
-	answers, err := actor.Act(copies(batch))
 	valid := func(c Context, p pmd.Policy, s, a int) error { return c.checkPolicy(p.Pi, s, a) }
-	return checked("actor", batch, answers, err, valid, pmd.Policy.Clone)
+	return ask("actor", batch, actor.Act, valid, pmd.Policy.Clone)
 }
 
 // Evaluate is the same for a critic's tables [S, A].
 func Evaluate(critic Critic, batch []Context) ([]*mat.Dense, error) {
-	answers, err := critic.Evaluate(copies(batch))
 	clone := func(q *mat.Dense) *mat.Dense { return mat.DenseCopyOf(q) }
-	return checked("critic", batch, answers, err, Context.checkTable, clone)
+	return ask("critic", batch, critic.Evaluate, Context.checkTable, clone)
 }
 
-// checked returns clones of what a part of the loop has answered to contexts, or its error, or one that names an answer
-// which it should not have returned.
-func checked[T any](part string, batch []Context, answers []T, err error,
+// ask returns clones of what a part of the loop answers to copies of contexts, or its error, or one that names an
+// answer which it should not have returned.
+func ask[T any](part string, batch []Context, of func([]Context) ([]T, error),
 	valid func(c Context, answer T, s, a int) error, clone func(T) T) ([]T, error) {
+	given, own := slices.Clone(batch), make([]T, len(batch))
+	for i, c := range batch {
+		p := pmd.Policy{Pi: c.Pi, Log: c.LogPi}.Clone()
+		given[i].Pi, given[i].LogPi, given[i].Q = p.Pi, p.Log, mat.DenseCopyOf(c.Q)
+	}
+	answers, err := of(given)
 	if err == nil && len(answers) != len(batch) {
 		err = fmt.Errorf("returned %d tables for %d contexts", len(answers), len(batch))
-	}
-	own := make([]T, len(batch))
-	for i := 0; i < len(batch) && err == nil; i++ {
-		s, a := batch[i].Pi.Dims()
-		if err = valid(batch[i], answers[i], s, a); err != nil {
-			err = fmt.Errorf("problem %d: %w", batch[i].Problem, err)
-			break
-		}
-		own[i] = clone(answers[i])
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", part, err)
 	}
+	for i, c := range batch {
+		s, a := c.Pi.Dims()
+		if err := valid(c, answers[i], s, a); err != nil {
+			return nil, fmt.Errorf("%s: problem %d: %w", part, c.Problem, err)
+		}
+		own[i] = clone(answers[i])
+	}
 	return own, nil
 }
 
-func copies(batch []Context) []Context {
-	own := make([]Context, len(batch))
-	for i, c := range batch {
-		p := pmd.Policy{Pi: c.Pi, Log: c.LogPi}.Clone()
-		c.Pi, c.LogPi, c.Q = p.Pi, p.Log, mat.DenseCopyOf(c.Q)
-		own[i] = c
-	}
-	return own
-}
-
-// ActorFunc is an Actor that treats each context by itself: f returns π̂_{k+1}
-// [S, A]. An error names the problem.
+// ActorFunc is an Actor that treats each context by itself: f returns π̂_{k+1} [S, A]. An error names the problem.
 type ActorFunc func(c Context) (*mat.Dense, error)
 
-// Act implements Actor.
 func (f ActorFunc) Act(batch []Context) ([]pmd.Policy, error) {
 	return each(batch, func(c Context) (pmd.Policy, error) {
 		pi, err := f(c)
@@ -258,18 +240,14 @@ func (f ActorFunc) Act(batch []Context) ([]pmd.Policy, error) {
 	})
 }
 
-// CriticFunc is a Critic that treats each context by itself: f returns Q_{k+1}
-// [S, A]. An error names the problem.
+// CriticFunc is a Critic that treats each context by itself: f returns Q_{k+1} [S, A]. An error names the problem.
 type CriticFunc func(c Context) (*mat.Dense, error)
 
-// Evaluate implements Critic.
 func (f CriticFunc) Evaluate(batch []Context) ([]*mat.Dense, error) { return each(batch, f) }
 
-// RuleActor is an Actor that applies a fixed update rule, with logarithms; RuleActor(pmd.PMD) is
-// the exact actor.
+// RuleActor is an Actor that applies a fixed update rule, with logarithms; RuleActor(pmd.PMD) is the exact actor.
 type RuleActor pmd.Rule
 
-// Act implements Actor.
 func (r RuleActor) Act(batch []Context) ([]pmd.Policy, error) {
 	return each(batch, func(c Context) (pmd.Policy, error) {
 		return pmd.Rule(r).Next(pmd.Policy{Pi: c.Pi, Log: c.LogPi}, c.Q, c.Eta)
@@ -283,7 +261,6 @@ type MixedActor struct {
 	Phi   float64 // φ in [0, 1]
 }
 
-// Act implements Actor.
 func (m MixedActor) Act(batch []Context) ([]pmd.Policy, error) {
 	if m.Actor == nil {
 		return nil, errors.New("control: a mixture without an actor")
@@ -310,7 +287,6 @@ func (m MixedActor) Act(batch []Context) ([]pmd.Policy, error) {
 // ExactCritic is the model-based one-step backup Q_{k+1} = F^{π̂_{k+1}} Q_k.
 type ExactCritic struct{}
 
-// Evaluate implements Critic.
 func (ExactCritic) Evaluate(batch []Context) ([]*mat.Dense, error) {
 	return each(batch, func(c Context) (*mat.Dense, error) {
 		if c.MDP == nil {
@@ -320,13 +296,11 @@ func (ExactCritic) Evaluate(batch []Context) ([]*mat.Dense, error) {
 	})
 }
 
-// ValueCritic returns the action values of the policy themselves, Q_{k+1} = Q^{π̂_{k+1}}, by an
-// exact solve, which costs much more than ExactCritic's backup and forgets Q_k at once.
-// Exact PMD with it converges linearly where steps grow by 1/γ a round or more (Xiao, 2022),
-// and approaches policy iteration as they grow faster.
+// ValueCritic returns the action values of the policy themselves, Q_{k+1} = Q^{π̂_{k+1}}, by an exact solve, which
+// costs much more than ExactCritic's backup and forgets Q_k at once. Exact PMD with it converges linearly where steps
+// grow by 1/γ a round or more (Xiao, 2022), and approaches policy iteration as they grow faster.
 type ValueCritic struct{}
 
-// Evaluate implements Critic.
 func (ValueCritic) Evaluate(batch []Context) ([]*mat.Dense, error) {
 	return each(batch, func(c Context) (*mat.Dense, error) {
 		if c.MDP == nil {

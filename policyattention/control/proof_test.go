@@ -191,7 +191,7 @@ func (p *proof) mixture(t testing.TB, problem mdp.Problem, x Trajectory, phi flo
 	}
 	for _, k := range rounds {
 		p.atMost("(29) φ/A ≤ π̂_{k+1}", phi/actions, mat.Min(k.NextPi))
-		if k.Index == 0 {
+		if k.Round == 0 {
 			p.atMost("(10) ḡ_0 ≤ 2B", k.Defect, 2*b)
 		} else {
 			p.atMost("(10) ḡ_k ≤ θ + Bζ, k ≥ 1", k.Defect, theta+b*zeta)

@@ -76,9 +76,9 @@ func TestMeasure(t *testing.T) {
 		c := Context{MDP: m, Pi: problem.Pi0, Q: q0, Eta: 0.3}
 		for horizon := 1; horizon <= 3; horizon++ {
 			k = testkit.Must(scale.Measure(k, c, pmd.Policy{Pi: mdp.RandomPolicy(rng, 4, 3)}, table()))(t)
-			c = k.Context(m, 0.3)
-			if k.Index != horizon-1 {
-				t.Errorf("round %d is called %d", horizon-1, k.Index)
+			c = k.After(m, 0.3)
+			if k.Round != horizon-1 {
+				t.Errorf("round %d is called %d", horizon-1, k.Round)
 			}
 			zeta, mean := 0.0, 0.0
 			g := make([]float64, 4)

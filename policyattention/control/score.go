@@ -13,6 +13,68 @@ import (
 	"icrl/policyattention/pmd"
 )
 
+// Round is one measured round k. Tables are [S, A].
+type Round struct {
+	Context            // of the actor: π̂_k and Q_k
+	NextPi  *mat.Dense // the policy returned, π̂_{k+1}
+	NextLog *mat.Dense // its logarithm; nil stands for that of NextPi
+	NextQ   *mat.Dense // Q_{k+1}, formed under it; nil where there was no critic call, as in the last round
+
+	Zeta     float64   // ζ_k, equation (4), in [0, 2]
+	RowL1    float64   // the mean over states where ζ_k takes the maximum
+	Delta    float64   // δ_k, equation (5), in units of Q; 0 where NextQ is nil
+	Defect   float64   // ḡ_k, the lifted greedy defect, in units of Q
+	Distance float64   // ‖Q* − Q^{π̂_{k+1}}‖∞, by exact solves
+	Bound    pmd.Bound // what Theorem 2 says of Distance, at T = k+1, without this critic call; +Inf at γ = 1
+}
+
+// After is what a controller goes on from behind the round, at the step size eta.
+func (r *Round) After(m *mdp.MDP, eta float64) Context {
+	return Context{Round: r.Round + 1, MDP: m, Pi: r.NextPi, LogPi: r.NextLog, Q: r.NextQ, Eta: eta}
+}
+
+// Measure measures a round of a controller that, from the context c, returned the policy next and then the table
+// nextQ [S, A], nil without a critic call, against exact PMD, the exact backup and the exact solution. The
+// round before it is nil where the account of Theorem 2 begins. It is the only place where ζ, δ, ḡ and the
+// distance to Q* are computed: for the trajectories of Score, for package decoder's runs, and for the web page.
+// It returns an error if the context, the policy or the table is invalid.
+func (s *Scale) Measure(before *Round, c Context, next pmd.Policy, nextQ *mat.Dense) (_ *Round, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("control: round %d: %w", c.Round, err)
+		}
+	}()
+	m := s.Problem.MDP
+	if c.Q == nil && before != nil {
+		return nil, errors.New("the round before had no critic call, so there is no Q to go on from")
+	}
+	if err := m.CheckTable("Q", c.Q); err != nil {
+		return nil, err
+	}
+	k := &Round{Context: c, NextPi: next.Pi, NextLog: next.Log, NextQ: nextQ}
+	if k.Distance, err = s.distance(k.NextPi); err != nil {
+		return nil, fmt.Errorf("the policy returned: %w", err)
+	}
+	exact, err := pmd.PMD.Next(pmd.Policy{Pi: k.Pi, Log: k.LogPi}, k.Q, k.Eta)
+	if err != nil {
+		return nil, err
+	}
+	k.Zeta, k.RowL1 = pmd.MaxRowL1(k.NextPi, exact.Pi), pmd.RowL1(k.NextPi, exact.Pi)
+	k.Defect = pmd.LiftedDefect(m, pmd.GreedyDefect(k.NextPi, k.Q))
+	if k.NextQ != nil {
+		if err := m.CheckTable("Q", k.NextQ); err != nil {
+			return nil, err
+		}
+		k.Delta = pmd.Delta(m, k.NextQ, k.NextPi, k.Q)
+	}
+	bound, delta := pmd.StartBound(m.Gamma, mdp.MaxAbsDiff(s.Optimum.Q, k.Q)), 0.0
+	if before != nil {
+		bound, delta = before.Bound, before.Delta
+	}
+	k.Bound = bound.Next(m.Gamma, delta, k.Defect)
+	return k, nil
+}
+
 // Scored is the exact evaluation of one trajectory of T rounds.
 type Scored struct {
 	Gamma float64 // γ of the problem
@@ -23,15 +85,13 @@ type Scored struct {
 	Loss []float64
 	// E0 is ‖Q* − Q_0‖∞.
 	E0 float64
-	// Zeta [T], Delta [T−1] and Defect [T] are ζ_k, δ_k and ḡ_k of the context
-	// that the controller was in; RowL1 [T] is the mean over states where ζ_k
-	// takes the maximum. They are nil for a controller without critic tables.
+	// Zeta [T], Delta [T−1] and Defect [T] are ζ_k, δ_k and ḡ_k of the context that the controller was in; RowL1
+	// [T] is the mean over states where ζ_k takes the maximum. They are nil for a controller without critic tables.
 	Zeta, RowL1, Delta, Defect []float64
 }
 
-// Bound returns the returned-policy bound of Theorem 2 at the given horizon and
-// its slack: bound minus realized ‖Q* − Q^{π̂_T}‖∞. It returns an
-// error if the trajectory has fewer rounds, or no critic tables.
+// Bound returns the returned-policy bound of Theorem 2 at the given horizon and its slack: bound minus realized
+// ‖Q* − Q^{π̂_T}‖∞. It returns an error if the trajectory has fewer rounds, or no critic tables.
 func (s Scored) Bound(horizon int) (bound pmd.Bound, slack float64, err error) {
 	if horizon < 1 || horizon >= len(s.Loss) {
 		return pmd.Bound{}, 0, fmt.Errorf("control: horizon %d of a trajectory with %d rounds", horizon, len(s.Loss)-1)
@@ -43,11 +103,9 @@ func (s Scored) Bound(horizon int) (bound pmd.Bound, slack float64, err error) {
 	return bound, bound.Total() - s.Loss[horizon]*s.Gap, err
 }
 
-// Score evaluates trajectories, one a problem, exactly: every policy by a
-// linear solve, against Q* by policy iteration. It runs on all processors and
-// its result does not depend on their number. It returns an error if a
-// trajectory does not begin with the problem's π₀, or holds an invalid policy or a
-// table that is not [S, A] and finite.
+// Score evaluates trajectories, one a problem, exactly: every policy by a linear solve, against Q* by policy iteration.
+// It runs on all processors and its result does not depend on their number. It returns an error if a trajectory does
+// not begin with the problem's π₀, or holds an invalid policy or a table that is not [S, A] and finite.
 func Score(problems []mdp.Problem, trajectories []Trajectory) ([]Scored, error) {
 	if len(problems) != len(trajectories) {
 		return nil, fmt.Errorf("control: %d trajectories for %d problems", len(trajectories), len(problems))

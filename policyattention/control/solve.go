@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -10,9 +11,8 @@ import (
 	"icrl/policyattention/pmd"
 )
 
-// Solving is a loop on its way on one problem. It holds the latest policy and what is proven of
-// it, and nothing of the rounds before, so its memory does not grow. It does not change:
-// Step returns what comes next.
+// Solving is a loop on its way on one problem. It holds the latest policy and what is proven of it, and nothing of the
+// rounds before, so its memory does not grow. It does not change: Step returns what comes next.
 type Solving struct {
 	*Scale
 	Loop       Loop
@@ -46,9 +46,7 @@ func (l Loop) Begin(scale *Scale) (*Solving, error) {
 	}
 	top := max(slices.Max(scale.Optimum.V), -slices.Min(scale.Optimum.V))
 	if !(scale.Gap > optimal*top) {
-		if s.Normalizer = top; top == 0 {
-			s.Normalizer = 1
-		}
+		s.Normalizer = cmp.Or(top, 1)
 	}
 	s.Theorem2 = pmd.StartBound(scale.Problem.MDP.Gamma, mdp.MaxAbsDiff(scale.Optimum.Q, s.Q))
 	s.Missed = scale.Optimum.Missed(s.Policy.Pi)

@@ -56,8 +56,8 @@ func TestLeaks(t *testing.T) {
 	c := contextCase{3, 2, 2, 1e-3}
 	for i, name := range []string{"κ", "τ₁", "τ₂"} {
 		d, worst := c.decoder(t), math.Inf(-1)
-		q := []*mat.Dense{d.network.Blocks[0].Heads[0].Q, d.network.Blocks[0].Heads[1].Q,
-			d.network.Blocks[1].Heads[0].Q}[i]
+		q := []*mat.Dense{d.Network.Blocks[0].Heads[0].Q, d.Network.Blocks[0].Heads[1].Q,
+			d.Network.Blocks[1].Heads[0].Q}[i]
 		q.Scale(.5, q)
 		testkit.Check(t, d.compile())
 		for kind := range 36 {

@@ -255,7 +255,7 @@ func TestPerturbed(t *testing.T) {
 		broken := false
 		for _, factor := range []float64{0, 1e3, -1e3} {
 			d := c.decoder(t)
-			for _, w := range d.network.Matrices() {
+			for _, w := range d.Network.Matrices() {
 				if w.Name == link.Matrix {
 					w.Matrix.Set(link.To.Offset, link.From.Offset, factor*link.Value)
 				}

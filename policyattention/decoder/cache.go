@@ -9,21 +9,17 @@ import (
 
 // cache is the key–value cache of one head.
 //
-// Tokens with bitwise equal keys get equal attention weights, so the cache
-// holds, for each distinct key, how many tokens have it and the sum of their
-// values: with G distinct keys,
+// Tokens with bitwise equal keys get equal attention weights, so the cache holds, for each distinct key, how many
+// tokens have it and the sum of their values: with G distinct keys,
 //
 //	Σ_j w_j v_j / Σ_j w_j = Σ_g e_g (Σ_{j∈g} v_j) / Σ_g e_g n_g
 //
-// is softmax attention with the terms of its sums grouped, and a token costs
-// O(G), however many came before. Where all keys differ this is the ordinary
-// cache. The weights e of a repeated query are kept too while no new key has
-// arrived.
+// is softmax attention with the terms of its sums grouped, and a token costs O(G), however many came before. Where all
+// keys differ this is the ordinary cache. The weights e of a repeated query are kept too while no new key has arrived.
 //
-// A head with a shift (see Head) has keys that differ in one slot alone, y, and the grouping
-// goes on: for queries with x in that slot, w_j = e_g exp(x y_j), so that sums over a group
-// hold exp(x y_j − t_g) and exp(x y_j − t_g) v_j for t_g the largest x y_j. They are made
-// anew when a query with another x comes. Without a shift x and y are 0.
+// A head with a shift (see Head) has keys that differ in one slot alone, y, and the grouping goes on: for queries with
+// x in that slot, w_j = e_g exp(x y_j), so that sums over a group hold exp(x y_j − t_g) and exp(x y_j − t_g) v_j
+// for t_g the largest x y_j. They are made anew when a query with another x comes. Without a shift x and y are 0.
 type cache struct {
 	key, value, query, mixed []float64 // the token at hand
 	shift                    int       // the slot of y, or 0
@@ -107,8 +103,7 @@ func (c *cache) gather(x float64) {
 	}
 }
 
-// attend stores in c.mixed the mean of the values so far, weighted by the
-// softmax of their keys' scores under c.query.
+// attend stores in c.mixed the mean of the values so far, weighted by the softmax of their keys' scores under c.query.
 func (c *cache) attend() {
 	x := 0.0
 	if c.shift > 0 {

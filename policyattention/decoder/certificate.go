@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -11,8 +12,7 @@ import (
 	"icrl/policyattention/pmd"
 )
 
-// Caps declares, before any MDP is seen, everything a decoder is built for.
-// Inputs outside the caps are refused.
+// Caps declares, before any MDP is seen, everything a decoder is built for. Inputs outside the caps are refused.
 type Caps struct {
 	States  int     `json:"states"`  // S ≥ 1
 	Actions int     `json:"actions"` // A ≥ 1
@@ -24,21 +24,16 @@ type Caps struct {
 	// Routing is ε_r in (0, 2): the actor's ζ is at most ε_r, and each of the
 	// critic's two heads leaks at most ε_r/2 of its attention.
 	Routing float64 `json:"routing"`
-	// Alpha is α in (0, 1): the sampling bound holds in all calls together with
-	// probability 1−α.
+	// Alpha is α in (0, 1): the sampling bound holds in all calls together with probability 1−α.
 	Alpha float64 `json:"alpha"`
-	// Sampling is ε_s > 0, the bound wanted on the sampling error. It chooses
-	// Packets, and is ignored where Packets is given.
+	// Sampling is ε_s > 0, the bound wanted on the sampling error, which chooses Packets where that is 0.
 	Sampling float64 `json:"sampling,omitempty"`
-	// Packets is m, the number of transition packets from each state and action
-	// in a critic call, or 0 to choose it from Sampling.
+	// Packets is m, the number of transition packets from each state and action in a critic call.
 	Packets int `json:"packets,omitempty"`
-	// Phi is φ in [0, 1], the weight of the uniform policy that the actor's
-	// readout mixes in.
+	// Phi is φ in [0, 1], the weight of the uniform policy that the actor's readout mixes in.
 	Phi float64 `json:"phi,omitempty"`
-	// Floor is the least probability that a policy given to a normalized
-	// decoder may hold; weights of packets must lie in [Floor, 1/Floor]. Other
-	// decoders ignore it.
+	// Floor is the least probability that a policy given to a normalized decoder may hold; weights of packets must lie
+	// in [Floor, 1/Floor]. Other decoders ignore it.
 	Floor float64 `json:"floor,omitempty"`
 	// Override replaces the margins that Routing implies, to study others.
 	Override *Margins `json:"override,omitempty"`
@@ -67,31 +62,26 @@ type Certificate struct {
 	Lambda1 float64 `json:"lambda1"` // R₁/(1+R₁), leaked mass
 	Lambda2 float64 `json:"lambda2"` // R₂/(1+R₂)
 
-	// Zeta bounds the actor residual ζ_k (equation 6); it includes the mixture's
-	// 2φ(A−1)/A and the normalization terms.
+	// Zeta bounds the actor residual ζ_k (equation 6), with the mixture's 2φ(A−1)/A and the normalization.
 	Zeta float64 `json:"zeta"`
 	// DeltaRoute and DeltaStat are the two terms of equation (7).
 	DeltaRoute float64 `json:"delta_route"` // bound on the critic's routing error
 	// bound on its sampling error, with probability 1−α; weighted packets have none
 	DeltaStat float64 `json:"delta_stat"`
-	// DeltaRows bounds what rows of P and π add to δ that sum to one within
-	// mdp.Tolerance only: the mean of packets is one over weights that are
-	// normalized, the exact backup is not. It is γB((1+t)²−1) for t the tolerance.
+	// DeltaRows bounds what rows of P and π add to δ that sum to one within mdp.Tolerance only: the mean of packets
+	// is one over weights that are normalized, the exact backup is not. It is γB((1+t)²−1) for t the tolerance.
 	DeltaRows float64 `json:"delta_rows"`
-	// Returned bounds ‖Q* − Q^{π̂_K}‖∞ a priori; nil where the caps imply no such
-	// bound, because Phi or EtaMin is zero.
+	// Returned bounds ‖Q* − Q^{π̂_K}‖∞ a priori; nil where Phi or EtaMin is zero, which imply no bound.
 	Returned *Returned `json:"returned,omitempty"`
 	// Norm is set for a normalized decoder.
 	Norm *NormCertificate `json:"norm,omitempty"`
 
-	// RoundoffZeta and RoundoffDelta bound what float64 arithmetic adds to the
-	// residuals as measured (first order in the unit roundoff).
+	// RoundoffZeta and RoundoffDelta bound what float64 adds to the residuals (first order in the unit roundoff).
 	RoundoffZeta  float64 `json:"roundoff_zeta"`
 	RoundoffDelta float64 `json:"roundoff_delta"`
 }
 
-// Returned is the a-priori bound of equation (10) at horizon K for a constant
-// step of at least EtaMin.
+// Returned is the a-priori bound of equation (10) at horizon K for a constant step of at least EtaMin.
 type Returned struct {
 	Theta         float64 `json:"theta"`         // θ = log(A/φ)/η
 	Transient     float64 `json:"transient"`     // (2E₀+4B)γᴷ/(1−γ) with E₀ ≤ 2B
@@ -99,8 +89,7 @@ type Returned struct {
 	Weighted      float64 `json:"weighted"`      // the same with weighted packets
 }
 
-// Delta bounds the critic residual δ_k with sampled packets, with probability
-// 1−α in all calls together.
+// Delta bounds the critic residual δ_k with sampled packets, with probability 1−α in all calls together.
 func (c *Certificate) Delta() float64 { return c.DeltaRoute + c.DeltaStat + c.DeltaRows }
 
 // DeltaWeighted bounds δ_k with weighted packets.
@@ -155,10 +144,9 @@ func Certify(caps Caps) (*Certificate, error) {
 	c.DeltaRows = c.Gamma * c.limit() * mdp.Tolerance * (2 + mdp.Tolerance)
 	c.Zeta = c.ZetaAt(c.EtaMax)
 
-	// A score is a sum of four products and its exponential an ulp off; scores
-	// weigh in the output by their own probability, and p|log p| sums to at most
-	// log A. The oracle's logits round alike. A sum of n positive terms is off by
-	// at most n units.
+	// A score is a sum of four products and its exponential an ulp off; scores weigh in the output by their own
+	// probability, and p|log p| sums to at most log A. The oracle's logits round alike. A sum of n positive terms is
+	// off by at most n units.
 	const unit = 0x1p-53
 	c.RoundoffZeta = 16 * unit * (c.Kappa + c.Nu + 3*c.EtaMax*c.B + numeric.Log(a) + pairs + s)
 	c.RoundoffDelta = 16 * unit * c.B * (3*c.Tau1 + 3*c.Tau2 + numeric.Log(m) + visible + 2*pairs)
@@ -188,10 +176,9 @@ func (c *Certificate) actorRatio(eta float64) float64 {
 		float64(s*numeric.Exp(float64(eta*b)-c.Kappa-c.Nu))))
 }
 
-// predecessorRatio is the printed envelope of R₂ with M = mSA, which counts a
-// query's own pair among the bad ones. That is more than packets out of balance
-// cost while SA < 3·10⁵; beyond, what they cost is taken: the packets of the other
-// SA−1 pairs weigh up to m(1+balance), the query's own as little as m(1−balance).
+// predecessorRatio is the printed envelope of R₂ with M = mSA, which counts a query's own pair among the bad ones.
+// That is more than packets out of balance cost while SA < 3·10⁵; beyond, what they cost is taken: the packets of
+// the other SA−1 pairs weigh up to m(1+balance), the query's own as little as m(1−balance).
 func (c *Certificate) predecessorRatio() float64 {
 	pairs, m := float64(c.States*c.Actions), float64(c.Packets)
 	near, far := numeric.Exp(-c.Tau2), numeric.Exp(-3*c.Tau2)
@@ -206,8 +193,7 @@ func (c *Certificate) limit() float64 { return c.B * (1 + slack) }
 // least is the least probability that a normalized decoder accepts.
 func (c *Certificate) least() float64 { return c.Floor * (1 - slack) }
 
-// depth is the greatest |log π| and |log weight| that a normalized decoder
-// accepts.
+// depth is the greatest |log π| and |log weight| that a normalized decoder accepts.
 func (c *Certificate) depth() float64 { return -numeric.Log(c.least()) }
 
 // ZetaAt bounds the actor residual of a call with step size eta.
@@ -223,10 +209,8 @@ func (c *Certificate) ZetaAt(eta float64) float64 {
 // check names the first cap that is out of range.
 func (c Caps) check() error {
 	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-	least, most := 0.0, 0.0
-	if m := c.Override; m != nil {
-		least, most = min(m.Kappa, m.Nu, m.Tau1, m.Tau2), max(m.Kappa, m.Nu, m.Tau1, m.Tau2)
-	}
+	own := cmp.Or(c.Override, &Margins{1, 1, 1, 1}) // those of Routing are in range
+	least, most := min(own.Kappa, own.Nu, own.Tau1, own.Tau2), max(own.Kappa, own.Nu, own.Tau1, own.Tau2)
 	for _, bad := range []struct {
 		is   bool
 		cap  string
@@ -252,18 +236,13 @@ func (c Caps) check() error {
 			"a finite tolerance, above 0 where packets is not given"},
 		{!(c.Phi >= 0 && c.Phi <= 1), "phi", c.Phi, "a mixture weight in [0, 1]"},
 		{!(c.Floor >= 0 && c.Floor <= 1/float64(c.Actions)), "floor", c.Floor, "a probability of at most 1/actions"},
-		{c.Override != nil && !(least > 0 && finite(most)), "override", c.Override, "finite numbers above 0"},
+		{!(least > 0 && finite(most)), "override", c.Override, "finite numbers above 0"},
 	} {
 		if bad.is {
-			return fmt.Errorf("decoder: cap %s is %v, want %s", bad.cap, bad.got, bad.want)
+			return fmt.Errorf("decoder: cap %s is %+v, want %s", bad.cap, bad.got, bad.want)
 		}
 	}
 	return nil
-}
-
-// String prints margins for error messages.
-func (m *Margins) String() string {
-	return fmt.Sprintf("κ=%g ν=%g τ₁=%g τ₂=%g", m.Kappa, m.Nu, m.Tau1, m.Tau2)
 }
 
 // Write prints the certificate as a table.

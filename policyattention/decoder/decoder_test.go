@@ -74,13 +74,13 @@ func TestLayout(t *testing.T) {
 	for s := 2; s <= 16; s += 7 {
 		for a := 2; a <= 5; a++ {
 			d := contextCase{s, a, 2, 1e-3}.decoder(t)
-			if d.network.Width != 6*s+6*a+14 || d.network.HeadDim != s+a+3 || len(d.network.Blocks) != 2 {
-				t.Fatalf("S=%d A=%d: width %d, head %d, %d blocks", s, a, d.network.Width, d.network.HeadDim,
-					len(d.network.Blocks))
+			if d.Network.Width != 6*s+6*a+14 || d.Network.HeadDim != s+a+3 || len(d.Network.Blocks) != 2 {
+				t.Fatalf("S=%d A=%d: width %d, head %d, %d blocks", s, a, d.Network.Width, d.Network.HeadDim,
+					len(d.Network.Blocks))
 			}
 			maps := 0
-			for i, b := range d.network.Blocks {
-				if len(b.Heads) != 2 || d.network.Norm != nil {
+			for i, b := range d.Network.Blocks {
+				if len(b.Heads) != 2 || d.Network.Gain != nil {
 					t.Fatalf("S=%d A=%d: block %d has %d heads, or a norm", s, a, i, len(b.Heads))
 				}
 				if b.W1 != nil {
@@ -90,7 +90,7 @@ func TestLayout(t *testing.T) {
 			if maps != 1 {
 				t.Fatalf("S=%d A=%d: %d ReLU maps, want 1", s, a, maps)
 			}
-			for _, w := range d.network.Matrices() {
+			for _, w := range d.Network.Matrices() {
 				for i := range w.Rows {
 					for j := range w.Cols {
 						link, ok := d.Legend.Explain(w.Name, i, j)

@@ -3,6 +3,7 @@ package decoder
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -13,40 +14,82 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Lecture is an example that is small enough to be drawn whole, with the paper's step size and
-// number of rounds.
+// Lecture is an example that is small enough to be drawn whole, with the paper's step size and number of rounds.
 var Lecture = struct {
 	Caps Caps
 	Root uint64 // of the problem and its packets
-}{
-	Caps: Caps{States: 3, Actions: 2, Gamma: mdp.Discount, RMax: 1, EtaMin: control.NominalStep,
-		EtaMax: control.NominalStep, Rounds: 40, Routing: 1e-3, Alpha: .05, Packets: 2},
-	Root: 4,
+}{Root: 4, Caps: Caps{States: 3, Actions: 2, Gamma: mdp.Discount, RMax: 1, EtaMin: control.NominalStep,
+	EtaMax: control.NominalStep, Rounds: 40, Routing: 1e-3, Alpha: .05, Packets: 2}}
+
+// Packet is one transition shown to the critic.
+type Packet struct {
+	State      int     `json:"s"`
+	Action     int     `json:"a"`
+	Reward     float64 `json:"r"`
+	NextState  int     `json:"s2"`
+	NextAction int     `json:"a2"`
+	// LogWeight is the logarithm of how many samples the packet stands for: 0 for a sampled packet.
+	LogWeight float64 `json:"log_weight"`
+}
+
+// Sample draws m fresh packets from every state and action of the environment: s' from P(·|s,a) and a' from the
+// returned policy pi [S, A] at s'. It panics if m < 0 or pi is not a policy of env.
+func Sample(env *mdp.MDP, pi *mat.Dense, m int, rng *rand.Rand) []Packet {
+	if err := env.CheckPolicy(pi); err != nil {
+		panic(err)
+	}
+	packets := make([]Packet, 0, m*env.States()*env.Actions())
+	for s := range env.States() {
+		for a := range env.Actions() {
+			for i := 0; i < m && env.Exists(s, a); i++ {
+				r, t := env.Transition(rng, s, a)
+				packets = append(packets, Packet{s, a, r, t, mdp.Sample(rng, pi.RawRowView(t)), 0})
+			}
+		}
+	}
+	return packets
+}
+
+// Expectation returns, for every (s,a), one packet for each successor (s',a') of positive probability, with weight
+// m·P(s'|s,a)·π(a'|s'). Averages over them are exact expectations, so a critic call has no sampling error. It panics
+// if pi is not a policy of env.
+func Expectation(env *mdp.MDP, pi *mat.Dense, m int) []Packet {
+	if err := env.CheckPolicy(pi); err != nil {
+		panic(err)
+	}
+	var packets []Packet
+	for s := range env.States() {
+		for a := range env.Actions() {
+			r := env.Reward(s, a)
+			for t, p := range env.Next(s, a) {
+				for b, w := range pi.RawRowView(t) {
+					if weight := float64(float64(m) * float64(p*w)); weight > 0 {
+						packets = append(packets, Packet{s, a, r, t, b, numeric.Log(weight)})
+					}
+				}
+			}
+		}
+	}
+	return packets
 }
 
 // PacketSource is an environment as the critic sees it.
 type PacketSource struct {
-	// Packets supplies the packets of a critic call: m from every pair of env,
-	// with successor actions from the returned policy pi [S, A].
+	// Packets supplies those of a critic call: m from every pair of env, with successor actions from the policy pi.
 	Packets func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet
-	// Exact says that packets carry exact expectations: there is no sampling
-	// error, and δ is bounded by DeltaWeighted.
+	// Exact says that packets carry exact expectations: there is no sampling error, and δ is bounded by DeltaWeighted.
 	Exact bool
 }
 
-var errNoPackets = errors.New("decoder: a source without packets; want Sampled, Weighted or one of your own")
-
-// Sampled returns the environment that the paper assumes: fresh packets, drawn
-// from a stream of its own for every problem and round.
+// Sampled is the environment that the paper assumes: fresh packets, from a stream for every problem and round.
 func Sampled(root uint64) PacketSource {
 	return PacketSource{Packets: func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet {
 		return Sample(env, pi, m, seed.New(root, "packets", problem, round))
 	}}
 }
 
-// Weighted returns packets that carry exact expectations, so that the critic's
-// residual is its routing error alone. A normalized decoder takes them where every
-// weight m·P(s'|s,a)·π(a'|s') lies in [Floor, 1/Floor].
+// Weighted returns packets that carry exact expectations, so that the critic's residual is its routing error alone. A
+// normalized decoder takes them where every weight m·P(s'|s,a)·π(a'|s') lies in [Floor, 1/Floor].
 func Weighted() PacketSource {
 	return PacketSource{Exact: true, Packets: func(env *mdp.MDP, pi *mat.Dense, m, _, _ int) []Packet {
 		return Expectation(env, pi, m)
@@ -86,7 +129,7 @@ func (d *Decoder) Critic(source PacketSource) control.Critic {
 // evaluate asks the environment for packets and makes a critic call.
 func (d *Decoder) evaluate(c control.Context, source PacketSource) (*mat.Dense, []Packet, error) {
 	if source.Packets == nil {
-		return nil, nil, errNoPackets
+		return nil, nil, errors.New("decoder: a source without packets; want Sampled, Weighted or one of your own")
 	}
 	if c.Round >= d.Rounds {
 		return nil, nil, fmt.Errorf("decoder: critic call in round %d, beyond the cap rounds = %d", c.Round, d.Rounds)
@@ -112,8 +155,7 @@ func (d *Decoder) Controller(eta float64, source PacketSource) control.Loop {
 	return control.Loop{Actor: d.Actor(), Critic: d.Critic(source), Eta: eta}
 }
 
-// Round is a measured round of the decoder's loop. To what control.Scale measures it adds the decoder's bounds,
-// and the parts of the critic's residual.
+// Round is a measured round of the decoder's loop, with its bounds and the parts of the critic's residual.
 type Round struct {
 	control.Round
 	Packets []Packet // drawn under NextPi
@@ -152,8 +194,7 @@ func (d *Decoder) Round(scale *control.Scale, before *control.Round, c control.C
 	return k, nil
 }
 
-// meanTarget returns the weighted mean of r + γQ(s',a') over the packets from
-// each pair [S, A].
+// meanTarget returns the weighted mean of r + γQ(s',a') over the packets from each pair [S, A].
 func meanTarget(packets []Packet, q *mat.Dense, gamma float64) *mat.Dense {
 	states, actions := q.Dims()
 	mean, mass := mat.NewDense(states, actions, nil), mat.NewDense(states, actions, nil)
@@ -163,12 +204,11 @@ func meanTarget(packets []Packet, q *mat.Dense, gamma float64) *mat.Dense {
 		mass.Set(p.State, p.Action, mass.At(p.State, p.Action)+w)
 		mean.Set(p.State, p.Action, mean.At(p.State, p.Action)+float64(w*y))
 	}
-	mean.DivElem(mean, mass)
-	mean.Apply(func(s, a int, v float64) float64 {
+	mean.Apply(func(s, a int, sum float64) float64 {
 		if missing(q.At(s, a)) {
 			return q.At(s, a)
 		}
-		return v
+		return sum / mass.At(s, a)
 	}, mean)
 	return mean
 }

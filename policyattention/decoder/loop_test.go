@@ -33,7 +33,7 @@ func walk(d *Decoder, p mdp.Problem, q0 *mat.Dense, eta float64, source PacketSo
 		}
 		k, err := d.Round(scale, last, c, source)
 		if err == nil {
-			last, c = &k.Round, k.Context(p.MDP, eta)
+			last, c = &k.Round, k.After(p.MDP, eta)
 		}
 		return k, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
@@ -19,13 +20,15 @@ import (
 //	    x = x + W₂ relu(W₁ u)
 //	x = norm(x)
 //
-// where the norm is one for all, and the identity if it is missing. The factor 1/√HeadDim of the usual
+// where the norm is one for all, and the identity without a gain. The factor 1/√HeadDim of the usual
 // definition is absorbed in Q. There are no positions and no biases.
 type Network struct {
 	Width   int // numbers in a token
 	HeadDim int // numbers in a query, a key and a value
 	Blocks  []Block
-	Norm    *LayerNorm // or nil
+	// Gain [Width] is that of the norm; nil for a network without. The norm is the standard operation: subtract
+	// the mean, divide by √(variance + numeric.LayerNormEpsilon), multiply by the gain. Its bias is zero.
+	Gain []float64
 }
 
 // Block is one layer of a Network.
@@ -42,19 +45,12 @@ type Head struct {
 	K    *mat.Dense // [HeadDim, Width]
 	V    *mat.Dense // [HeadDim, Width]
 	O    *mat.Dense // [Width, HeadDim]
-	// Shift is a slot in which keys differ that are else alike, so that a pass groups them; 0
-	// stands for none.
+	// Shift is a slot in which keys differ that are else alike, so that a pass groups them; 0 stands for none.
 	Shift int
 }
 
-// LayerNorm is the standard operation: subtract the mean, divide by
-// √(variance + numeric.LayerNormEpsilon), multiply by Gain. Its bias is zero.
-type LayerNorm struct {
-	Gain []float64 // [Width]
-}
-
-// apply stores the norm of x [Width] in dst [Width], which may be x.
-func (l *LayerNorm) apply(dst, x []float64) {
+// normalize stores the norm of x [Width] in dst [Width], which may be x.
+func normalize(dst, x, gain []float64) {
 	n := float64(len(x))
 	mean := 0.0
 	for _, v := range x {
@@ -67,7 +63,7 @@ func (l *LayerNorm) apply(dst, x []float64) {
 		variance += float64(dst[i] * dst[i])
 	}
 	scale := 1 / math.Sqrt(variance/n+numeric.LayerNormEpsilon)
-	for i, g := range l.Gain {
+	for i, g := range gain {
 		dst[i] *= float64(scale * g)
 	}
 }
@@ -81,15 +77,21 @@ type Readout struct {
 
 // Of returns the readout [n] of the token x [Width].
 func (r *Readout) Of(x []float64) []float64 {
-	y := append([]float64(nil), r.Bias...)
-	for j := range y {
-		y[j] += numeric.Dot(r.W.RawRowView(j), x)
+	y := product(r.W, x)
+	floats.Add(y, r.Bias)
+	return y
+}
+
+// product returns the matrix times x.
+func product(m *mat.Dense, x []float64) []float64 {
+	y := make([]float64, m.RawMatrix().Rows)
+	for i := range y {
+		y[i] = numeric.Dot(m.RawRowView(i), x)
 	}
 	return y
 }
 
-// validate reports the first weight, of the network and of a readout, that has the wrong shape or an entry that is
-// not finite.
+// validate reports the first weight, of the network and a readout, that has a wrong shape or an entry not finite.
 func (n *Network) validate(r *Readout) error {
 	list := n.Matrices()
 	vector := func(name string, x []float64, length int) {
@@ -99,8 +101,8 @@ func (n *Network) validate(r *Readout) error {
 		}
 		list = append(list, w)
 	}
-	if n.Norm != nil {
-		vector("norm.gain", n.Norm.Gain, n.Width)
+	if n.Gain != nil {
+		vector("norm.gain", n.Gain, n.Width)
 	}
 	list = append(list, Weight{r.Name + ".w", r.W, len(r.Bias), n.Width})
 	vector(r.Name+".bias", r.Bias, len(r.Bias))
@@ -129,8 +131,7 @@ type Weight struct {
 	Rows, Cols int // the shape that it must have
 }
 
-// Matrices lists the weight matrices in the order of the pass, by name:
-// "block.0.head.1.q", "block.0.map.w1", ….
+// Matrices lists the weight matrices in the order of the pass, by name: "block.0.head.1.q", "block.0.map.w1", ….
 func (n *Network) Matrices() []Weight {
 	var list []Weight
 	for b, block := range n.Blocks {

@@ -29,11 +29,8 @@ func randomMatrix(rng *rand.Rand, rows, cols int, density float64) *mat.Dense {
 // randomNetwork has two heads a block and, if norm is set, layer norms.
 func randomNetwork(rng *rand.Rand, blocks, width, dim, hidden int, density float64, norm bool) *Network {
 	n := &Network{Width: width, HeadDim: dim}
-	if norm {
-		n.Norm = &LayerNorm{}
-		for range width {
-			n.Norm.Gain = append(n.Norm.Gain, 1+.1*rng.NormFloat64())
-		}
+	for i := 0; i < width && norm; i++ {
+		n.Gain = append(n.Gain, 1+.1*rng.NormFloat64())
 	}
 	for range blocks {
 		b := Block{

@@ -10,9 +10,8 @@ import (
 	"icrl/internal/numeric"
 )
 
-// Carrier embeds payloads x [d] into tokens y = C·c + J·x [d+2] on which layer
-// normalization with gain H/√(d+2) acts as x ↦ ρx, ρ = (1+‖x‖²/H²)^{−1/2}
-// (Section 4, and equation 28 in Appendix C). The columns of J and
+// Carrier embeds payloads x [d] into tokens y = C·c + J·x [d+2] on which layer normalization with gain H/√(d+2)
+// acts as x ↦ ρx, ρ = (1+‖x‖²/H²)^{−1/2} (Section 4, and equation 28 in Appendix C). The columns of J and
 // the unit vector c are orthonormal and orthogonal to the all-ones direction.
 type Carrier struct {
 	H float64    // scale, large against payloads
@@ -23,9 +22,8 @@ type Carrier struct {
 
 // NewCarrier returns the carrier of scale h for payloads of the given width.
 //
-// The reflection I − 2vvᵀ/‖v‖² with v = e₀ − 1/√D maps e₀ to the all-ones
-// direction, so its other columns are an orthonormal basis orthogonal to it:
-// column 1 is c, the rest is J.
+// The reflection I − 2vvᵀ/‖v‖² with v = e₀ − 1/√D maps e₀ to the all-ones direction, so its other
+// columns are an orthonormal basis orthogonal to it: column 1 is c, the rest is J.
 func NewCarrier(width int, h float64) (*Carrier, error) {
 	n := width + 2
 	c2 := float64(h*h) - float64(float64(n)*numeric.LayerNormEpsilon)
@@ -33,36 +31,25 @@ func NewCarrier(width int, h float64) (*Carrier, error) {
 		return nil, fmt.Errorf("decoder: carrier scale H is %v, want H² finite and above %g", h,
 			float64(n)*numeric.LayerNormEpsilon)
 	}
-	one := 1 / math.Sqrt(float64(n))
-	v, norm := make([]float64, n), 0.0
-	for i := range v {
-		v[i] = -one
-		if i == 0 {
-			v[i] = 1 - one
+	v := slices.Repeat([]float64{-1 / math.Sqrt(float64(n))}, n)
+	v[0]++
+	norm := numeric.Dot(v, v)
+	reflection := mat.NewDense(n, n, nil)
+	reflection.Apply(func(i, j int, _ float64) float64 {
+		x := float64(-2 * float64(v[i]*v[j]) / norm)
+		if i == j {
+			x++
 		}
-		norm += float64(v[i] * v[i])
-	}
-	c := &Carrier{H: h, C: math.Sqrt(c2), U: make([]float64, n), J: mat.NewDense(n, width, nil)}
-	for i := range n {
-		for j := 1; j < n; j++ {
-			x := float64(-2 * float64(v[i]*v[j]) / norm)
-			if i == j {
-				x++
-			}
-			if j == 1 {
-				c.U[i] = x
-			} else {
-				c.J.Set(i, j-2, x)
-			}
-		}
-	}
-	return c, nil
+		return x
+	}, reflection)
+	j := mat.DenseCopyOf(reflection.Slice(0, n, 2, n))
+	return &Carrier{H: h, C: math.Sqrt(c2), U: mat.Col(nil, 1, reflection), J: j}, nil
 }
 
-// norm returns the layer normalization with gain H/√(d+2).
-func (c *Carrier) norm() *LayerNorm {
+// gain returns that of the layer normalization, H/√(d+2).
+func (c *Carrier) gain() []float64 {
 	n := len(c.U)
-	return &LayerNorm{Gain: slices.Repeat([]float64{c.H / math.Sqrt(float64(n))}, n)}
+	return slices.Repeat([]float64{c.H / math.Sqrt(float64(n))}, n)
 }
 
 // embed stores the token of a payload in dst.
@@ -71,19 +58,17 @@ func (c *Carrier) embed(dst, payload []float64) {
 		dst[i] = float64(c.C * u)
 	}
 	for j, x := range payload {
-		if x == 0 {
-			continue
-		}
-		for i := range dst {
-			dst[i] += float64(x * c.J.At(i, j))
+		if x != 0 {
+			for i := range dst {
+				dst[i] += float64(x * c.J.At(i, j))
+			}
 		}
 	}
 }
 
-// NormCertificate states what layer normalization adds to the bounds. Payloads
-// within the caps have ‖x‖ ≤ X; a norm scales them by ρ with 1−ρ ≤ Defect, a
-// score by a factor within 1−ρ² ≤ Score of one. Scores off by at most Δ move a
-// softmax by at most 2 tanh(Δ/2) ≤ Δ in L1.
+// NormCertificate states what layer normalization adds to the bounds. Payloads within the caps have ‖x‖ ≤ X; a
+// norm scales them by ρ with 1−ρ ≤ Defect, a score by a factor within 1−ρ² ≤ Score of one. Scores off by at
+// most Δ move a softmax by at most 2 tanh(Δ/2) ≤ Δ in L1.
 type NormCertificate struct {
 	H      float64 `json:"h"`
 	X      float64 `json:"x"`
@@ -96,9 +81,8 @@ type NormCertificate struct {
 
 func newNormCertificate(c *Certificate, h float64) *NormCertificate {
 	depth, b, r := c.depth(), c.limit(), c.RMax*(1+slack)
-	// A packet holds four one-hots, role, constant, reward, log weight, the
-	// centred row, the value looked up and the target; other tokens hold less,
-	// or a step size.
+	// A packet holds four one-hots, role, constant, reward, log weight, the centred row, the value looked up and the
+	// target; other tokens hold less, or a step size.
 	x2 := 7 + depth*depth + r*r + c.EtaMax*c.EtaMax + 2*b*b
 	n := &NormCertificate{H: h, X: math.Sqrt(x2), Score: x2 / (h*h + x2)}
 	rho := 1 / math.Sqrt(1+x2/(h*h))
@@ -109,22 +93,18 @@ func newNormCertificate(c *Certificate, h float64) *NormCertificate {
 	return n
 }
 
-// ZetaAt bounds what normalization adds to ζ in a call with step size eta: the
-// moved softmax, and values and output shrunk by ρ.
+// ZetaAt bounds what normalization adds to ζ at the step size eta: the moved softmax, values and output shrunk by ρ.
 func (n *NormCertificate) ZetaAt(c *Certificate, eta float64) float64 {
 	shift := n.Score * (c.Kappa + c.Nu + c.depth() + eta*c.limit())
 	return min(2, shift) + 4*n.Defect
 }
 
-// NewNormalized returns the decoder for the caps compiled with carrier scale h
-// to a pre-LN network of width d+2 with a final LN, each norm the standard
-// operation. Action values are centred, e_a − 1/A, and the affine readout adds
-// 1/A back, so that the shrinking by ρ keeps rows on the simplex. The caps must
-// give a Floor above zero, which bounds the payloads; for a closed loop Phi/A
-// must be at least Floor, or returned policies may be refused in the next round.
-// Log weights of packets must lie within ±log Floor too: those of Sampled are 0,
-// those of Weighted log(m·P·π), so that m·P·π must lie in [Floor, 1/Floor].
-// Rounding takes the rows of returned policies about 3e-16·h from the simplex;
+// NewNormalized returns the decoder for the caps compiled with carrier scale h to a pre-LN network of width d+2 with a
+// final LN, each norm the standard operation. Action values are centred, e_a − 1/A, and the affine readout adds 1/A
+// back, so that the shrinking by ρ keeps rows on the simplex. The caps must give a Floor above zero, which bounds the
+// payloads; for a closed loop Phi/A must be at least Floor, or returned policies may be refused in the next round. Log
+// weights of packets must lie within ±log Floor too: those of Sampled are 0, those of Weighted log(m·P·π), so that
+// m·P·π must lie in [Floor, 1/Floor]. Rounding takes the rows of returned policies about 3e-16·h from the simplex;
 // from h = 3e6 on that exceeds mdp.Tolerance, and a closed loop refuses them.
 func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	if !(caps.Floor > 0) {
@@ -147,10 +127,8 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	c.RoundoffZeta += rounding * (c.Kappa + c.Nu + c.EtaMax + c.B + c.depth() + 3)
 	c.RoundoffDelta += rounding * c.B * (6*c.Tau1 + 6*c.Tau2 + c.depth() + 4)
 	c.setReturned()
-
 	d.centre()
-
-	for _, w := range d.network.Matrices() {
+	for _, w := range d.Network.Matrices() {
 		if _, cols := w.Matrix.Dims(); cols == l.Width() {
 			*w.Matrix = *times(w.Matrix, d.Carrier.J.T()) // reads tokens
 		} else {
@@ -158,15 +136,14 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 		}
 	}
 	d.Policy.W, d.Value.W = times(d.Policy.W, d.Carrier.J.T()), times(d.Value.W, d.Carrier.J.T())
-	d.network.Width += 2
-	d.network.Norm = d.Carrier.norm()
+	d.Network.Width += 2
+	d.Network.Gain = d.Carrier.gain()
 	return d, d.compile()
 }
 
-// centre replaces the actor's values e_a by e_a − 1/A and its readout by the
-// one that adds 1/A.
+// centre replaces the actor's values e_a by e_a − 1/A and its readout by the one that adds 1/A.
 func (d *Decoder) centre() {
-	v, share := d.network.Blocks[0].Heads[0].V, 1/float64(d.Actions)
+	v, share := d.Network.Blocks[0].Heads[0].V, 1/float64(d.Actions)
 	for a := range d.Actions {
 		v.Set(d.Layout.SlotAction.Offset+a, d.Layout.IsActor.Offset, 0)
 		v.Set(d.Layout.SlotAction.Offset+a, d.Layout.IsMemory.Offset, -share)
@@ -181,39 +158,28 @@ func (d *Decoder) centre() {
 }
 
 // times returns the product x·y, summed in index order.
-func times(x, y mat.Matrix) *mat.Dense {
-	rows, inner := x.Dims()
+func times(x *mat.Dense, y mat.Matrix) *mat.Dense {
 	_, cols := y.Dims()
-	z := mat.NewDense(rows, cols, nil)
-	for i := range rows {
-		for k := range inner {
-			v := x.At(i, k)
-			if v == 0 {
-				continue
-			}
-			for j, sum := range z.RawRowView(i) {
-				z.Set(i, j, sum+float64(v*y.At(k, j)))
+	z := mat.NewDense(x.RawMatrix().Rows, cols, nil)
+	for _, r := range compress(x) {
+		for _, e := range r.entries {
+			for j, sum := range z.RawRowView(r.at) {
+				z.Set(r.at, j, sum+float64(e.value*y.At(e.at, j)))
 			}
 		}
 	}
 	return z
 }
 
-// Rho returns the factor ρ by which the norm of H scales a payload, measured by
-// embedding it, applying the norm and projecting the result on the payload.
-// The payload must not be zero.
+// Rho returns the factor ρ by which the norm of H scales a payload, measured by embedding it, applying the norm and
+// projecting the result on the payload. The payload must not be zero.
 func (c *Carrier) Rho(payload []float64) float64 {
 	y := make([]float64, len(c.U))
 	c.embed(y, payload)
-	c.norm().apply(y, y)
-	inner, square := 0.0, 0.0
+	normalize(y, y, c.gain())
+	inner := 0.0
 	for j, x := range payload {
-		z := 0.0
-		for i, v := range y {
-			z += float64(v * c.J.At(i, j))
-		}
-		inner += float64(z * x)
-		square += float64(x * x)
+		inner += float64(numeric.Dot(mat.Col(nil, j, c.J), y) * x)
 	}
-	return inner / square
+	return inner / numeric.Dot(payload, payload)
 }

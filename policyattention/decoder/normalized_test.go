@@ -40,7 +40,7 @@ func TestCarrier(t *testing.T) {
 		x, y := testkit.Normal[float64](rng, width), make([]float64, width+2)
 		floats.Scale(20, x)
 		c.embed(y, x)
-		c.norm().apply(y, y)
+		normalize(y, y, c.gain())
 		rho := 1 / math.Sqrt(1+floats.Dot(x, x)/(h*h))
 		var z mat.VecDense
 		z.MulVec(c.J.T(), mat.NewVecDense(width+2, y))
@@ -130,21 +130,21 @@ func TestNormalizedLoop(t *testing.T) {
 			step := walk(d, mdp.Problem{MDP: c.MDP, Pi0: c.Pi}, c.Q, caps.EtaMin, Sampled(uint64(i)))
 			delta, zeta := 0., 0.
 			e0 := mdp.MaxAbsDiff(testkit.Must(c.MDP.Optimal())(t).Q, c.Q)
-			for range 40 {
+			for k := range 40 {
 				r := testkit.Must(step())(t)
 				if r.Zeta > r.ZetaBound+d.RoundoffZeta || r.Route > r.RouteBound+d.RoundoffDelta {
-					t.Fatalf("%s round %d: ζ %v of %v, routing %v of %v", name, r.Index, r.Zeta, r.ZetaBound, r.Route,
+					t.Fatalf("%s round %d: ζ %v of %v, routing %v of %v", name, k, r.Zeta, r.ZetaBound, r.Route,
 						r.RouteBound)
 				}
 				if p := mat.Min(r.NextPi); p < phi/3*(1-1e-9) {
-					t.Fatalf("%s round %d: probability %v below the floor φ/A", name, r.Index, p)
+					t.Fatalf("%s round %d: probability %v below the floor φ/A", name, k, p)
 				}
 				zeta = max(zeta, r.Zeta)
-				bound := pmd.MixtureBound(.9, e0, d.B, delta, zeta, theta, r.Index+1)
+				bound := pmd.MixtureBound(.9, e0, d.B, delta, zeta, theta, k+1)
 				delta = max(delta, r.Delta)
 				least = min(least, bound/r.Distance)
 				if r.Distance > bound {
-					t.Errorf("%s round %d: loss %v, corollary %v", name, r.Index, r.Distance, bound)
+					t.Errorf("%s round %d: loss %v, corollary %v", name, k, r.Distance, bound)
 				}
 			}
 		}

@@ -1,11 +1,115 @@
 package decoder
 
-import "math"
+import (
+	"math"
+	"slices"
+	"sync"
 
-// pass feeds tokens through a program one after the other, as causal decoding
-// with a key–value cache does. Memory grows with the number of distinct keys
-// and never with pairs of tokens, so 10⁵ tokens pass easily. A pass must not be
-// used concurrently.
+	"gonum.org/v1/gonum/mat"
+)
+
+// program is a Network compiled for one Readout: its weights without their zeros, and without what cannot reach the
+// readout. A coordinate of a token is live at some depth if a path of non-zero weights leads from it to the readout;
+// heads and maps that write no live coordinate are left out, which changes no bit of what is read. Behind the last
+// block that is left, only tokens whose output is read matter: there the others need keys and values only.
+//
+// A program is read-only and may be shared.
+type program struct {
+	width   int
+	stages  []stage
+	gain    []float64 // of the norm
+	readout sparse
+	bias    []float64
+	passes  sync.Pool // of *pass
+}
+
+// stage is what a program keeps of a Block.
+type stage struct {
+	heads  []headStage
+	w1, w2 sparse // nil without ReLU map
+	hidden int
+}
+
+// headStage is what a program keeps of a Head: o reads the slots that v writes by their places in v.
+type headStage struct {
+	dim, shift int // see Head
+	q, k, v, o sparse
+}
+
+// liveness says which coordinates of tokens are live.
+type liveness []bool
+
+// reached returns whether a matrix writes a live coordinate.
+func (l liveness) reached(m sparse) bool {
+	return slices.ContainsFunc(m, func(r sparseRow) bool { return l[r.at] })
+}
+
+// need makes the coordinates that a matrix reads live. Behind a norm each depends on all.
+func (l liveness) need(m sparse, norm bool) {
+	for _, r := range m {
+		for _, e := range r.entries {
+			l[e.at] = true
+		}
+	}
+	for j := range l {
+		l[j] = l[j] || norm && len(m) > 0
+	}
+}
+
+// compile prepares passes over n that end in the readout r. It returns the error of validate.
+func (n *Network) compile(r *Readout) (*program, error) {
+	if err := n.validate(r); err != nil {
+		return nil, err
+	}
+	p := &program{width: n.Width, gain: n.Gain, readout: compress(r.W), bias: r.Bias}
+	live, norm := make(liveness, n.Width), n.Gain != nil
+	live.need(p.readout, norm)
+	for _, block := range slices.Backward(n.Blocks) {
+		var s stage
+		if block.W1 != nil {
+			if w2 := compress(block.W2); live.reached(w2) {
+				s.hidden, _ = block.W1.Dims()
+				s.w1, s.w2 = compress(block.W1), w2
+				live.need(s.w1, norm)
+			}
+		}
+		// All heads of a block write to the coordinates live behind it.
+		behind := slices.Clone(live)
+		for _, head := range block.Heads {
+			h := head.compile(n.HeadDim)
+			if !behind.reached(h.o) {
+				continue
+			}
+			s.heads = append(s.heads, h)
+			for _, m := range []sparse{h.q, h.k, h.v} {
+				live.need(m, norm)
+			}
+		}
+		if s.heads != nil || s.w2 != nil {
+			p.stages = append(p.stages, s)
+		}
+	}
+	slices.Reverse(p.stages)
+	return p, nil
+}
+
+func (h Head) compile(dim int) headStage {
+	s := headStage{dim: dim, shift: h.Shift, q: compress(h.Q), k: compress(h.K), v: compress(h.V), o: compress(h.O)}
+	place := make([]int, dim) // from 1, of what v writes
+	for i, r := range s.v {
+		place[r.at], s.v[i].at = i+1, i
+	}
+	for i, r := range s.o {
+		s.o[i].entries = slices.DeleteFunc(r.entries, func(e entry) bool { return place[e.at] == 0 })
+		for j, e := range s.o[i].entries {
+			s.o[i].entries[j].at = place[e.at] - 1
+		}
+	}
+	return s
+}
+
+// pass feeds tokens through a program one after the other, as causal decoding with a key–value cache does. Memory
+// grows with the number of distinct keys, not with pairs of tokens: 10⁵ tokens pass easily. It must not be shared.
 type pass struct {
 	*program
 	caches [][]cache // [block][head]
@@ -47,10 +151,10 @@ func (p *pass) read(dst, token []float64) {
 
 // normed returns the norm of x, or x itself without norm.
 func (p *pass) normed(x []float64) []float64 {
-	if p.norm == nil {
+	if p.gain == nil {
 		return x
 	}
-	p.norm.apply(p.u, x)
+	normalize(p.u, x, p.gain)
 	return p.u
 }
 
@@ -87,4 +191,60 @@ func (p *pass) feed(token []float64, read bool) []float64 {
 		}
 	}
 	return x
+}
+
+// sparse is a matrix without its zero entries, by rows; rows without entries are dropped. A product with it has the
+// bits of the full product wherever the vector is finite, because the terms left out are zero.
+//
+// All sums run in index order, and float64 conversions keep compilers from fusing products into them, so results have
+// the same bits everywhere.
+type sparse []sparseRow
+
+// sparseRow is row at of the full matrix.
+type sparseRow struct {
+	at      int
+	entries []entry
+}
+
+// entry is a number of a vector other than zero, and where it is.
+type entry struct {
+	at    int
+	value float64
+}
+
+// compress returns m without zeros.
+func compress(m *mat.Dense) (s sparse) {
+	for i := range m.RawMatrix().Rows {
+		r := sparseRow{at: i}
+		for j, v := range m.RawRowView(i) {
+			if v != 0 {
+				r.entries = append(r.entries, entry{j, v})
+			}
+		}
+		if r.entries != nil {
+			s = append(s, r)
+		}
+	}
+	return s
+}
+
+func (r sparseRow) dot(x []float64) (sum float64) {
+	for _, e := range r.entries {
+		sum += float64(e.value * x[e.at])
+	}
+	return sum
+}
+
+// mul stores the products of the rows with x in dst, which is zero elsewhere.
+func (s sparse) mul(dst, x []float64) {
+	for _, r := range s {
+		dst[r.at] = r.dot(x)
+	}
+}
+
+// addTo adds the full product with x to dst.
+func (s sparse) addTo(dst, x []float64) {
+	for _, r := range s {
+		dst[r.at] += r.dot(x)
+	}
 }

@@ -147,7 +147,7 @@ func TestRefusedInputs(t *testing.T) {
 		{"cap B", func(c *call) { c.q = table(0, math.NaN(), 0, 0) }},
 		{"sums to 0.9", func(c *call) { c.pi = table(.4, .5, 1, 0) }},
 		{"entry 1", func(c *call) { c.pi = table(1.5, -.5, 1, 0) }},
-		{"states and actions", func(c *call) { c.pi = mat.NewDense(3, 2, []float64{1, 0, 1, 0, 1, 0}) }},
+		{"policy is [3, 2], want", func(c *call) { c.pi = mat.NewDense(3, 2, []float64{1, 0, 1, 0, 1, 0}) }},
 		{"states and actions", func(c *call) { c.q = mat.NewDense(2, 3, nil) }},
 		{"Q is missing", func(c *call) { c.q = nil }},
 		{"cap packets = 2", func(c *call) { c.packets = first[1:] }},
@@ -241,11 +241,11 @@ func TestCompileRefuses(t *testing.T) {
 	for want, spoil := range map[string]func(d *Decoder){
 		"policy.w[1,3] is NaN":     func(d *Decoder) { d.Policy.W.Set(1, 3, math.NaN()) },
 		"policy.bias[0,0] is +Inf": func(d *Decoder) { d.Policy.Bias[0] = math.Inf(1) },
-		"norm.gain[0,2] is NaN":    func(d *Decoder) { d.network.Norm.Gain[2] = math.NaN() },
-		"norm.gain is missing":     func(d *Decoder) { d.network.Norm.Gain = nil },
+		"norm.gain[0,2] is NaN":    func(d *Decoder) { d.Network.Gain[2] = math.NaN() },
+		"norm.gain is [1, 3]":      func(d *Decoder) { d.Network.Gain = d.Network.Gain[:3] },
 		"policy.w is [2,":          func(d *Decoder) { d.Policy.Bias = []float64{0} },
 		"block.0.head.0.q[0,0] is NaN": func(d *Decoder) {
-			d.network.Blocks[0].Heads[0].Q.Set(0, 0, math.NaN())
+			d.Network.Blocks[0].Heads[0].Q.Set(0, 0, math.NaN())
 		},
 	} {
 		d := testkit.Must(NewNormalized(refuseCaps, 1e3))(t)

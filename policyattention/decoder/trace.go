@@ -3,17 +3,18 @@ package decoder
 import (
 	"fmt"
 	"math"
+	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
 	"icrl/policyattention/pmd"
 )
 
-// Call is an actor or critic call with every intermediate result and names for its N tokens. It is computed
-// by the textbook definition with dense matrices, apart from the pass of Improve and Backup, which it
-// agrees with up to the rounding of sums taken in another order; so looking
-// costs the normal path nothing, and each can check the other.
+// Call is an actor or critic call with every intermediate result and names for its N tokens. It is computed by the
+// textbook definition with dense matrices, apart from the pass of Improve and Backup, which it agrees with up to the
+// rounding of sums taken in another order; so looking costs the normal path nothing, and each can check the other.
 type Call struct {
 	Names    []string    // [N]: "memory (s=2,a=1)"
 	Payloads [][]float64 // [N][6S+6A+14], the tokens before a carrier embeds them
@@ -64,7 +65,7 @@ func (h *HeadTrace) Weights(i int) []float64 {
 func (d *Decoder) TraceActor(pi, q *mat.Dense, eta float64) (*Call, error) {
 	c, err := d.actorCall(pi, q, eta)
 	if err == nil {
-		c.run(d.network, d.Policy)
+		c.run(d.Network, d.Policy)
 	}
 	return c, err
 }
@@ -74,9 +75,11 @@ func (d *Decoder) actorCall(pi, q *mat.Dense, eta float64) (*Call, error) {
 	if err := d.checkActor(pi, q, eta); err != nil {
 		return nil, err
 	}
-	t, c := d.tokens(), &Call{}
-	t.memories(pi, q, c.collect(t, false, d.pairName("memory")))
-	t.actorQueries(eta, c.collect(t, true, func(i int) string { return fmt.Sprintf("actor query (s=%d)", i) }))
+	c, t := d.recall(pi, q)
+	for s := range d.States {
+		c.Reads = append(c.Reads, len(c.Tokens))
+		c.add(t, t.actorQuery(s, eta), "actor query (s=%d)", s)
+	}
 	return c, nil
 }
 
@@ -85,18 +88,17 @@ func (d *Decoder) TraceCritic(pi, q *mat.Dense, packets []Packet) (*Call, error)
 	if err := d.checkCritic(pi, q, packets); err != nil {
 		return nil, err
 	}
-	t, c := d.tokens(), &Call{}
-	t.memories(pi, q, c.collect(t, false, d.pairName("memory")))
-	t.packets(packets, c.collect(t, false, func(i int) string {
-		p := packets[i]
-		return fmt.Sprintf("packet %d (s=%d,a=%d → s'=%d,a'=%d)", i, p.State, p.Action, p.NextState, p.NextAction)
-	}))
+	c, t := d.recall(pi, q)
+	for i, p := range packets {
+		c.add(t, t.packet(p), "packet %d (s=%d,a=%d → s'=%d,a'=%d)", i, p.State, p.Action, p.NextState, p.NextAction)
+	}
 	for i, v := range q.RawMatrix().Data {
 		if !missing(v) {
-			t.criticQuery(i, c.collect(t, true, func(int) string { return d.pairName("critic query")(i) }))
+			c.Reads = append(c.Reads, len(c.Tokens))
+			c.add(t, t.criticQuery(i), "critic query (s=%d,a=%d)", i/d.Actions, i%d.Actions)
 		}
 	}
-	c.run(d.network, d.Value)
+	c.run(d.Network, d.Value)
 	return c, nil
 }
 
@@ -110,29 +112,27 @@ func (d *Decoder) Attention(pi, q *mat.Dense, eta float64, s int) ([]float64, er
 	if s < 0 || s >= d.States {
 		return nil, fmt.Errorf("decoder: state %d of %d", s, d.States)
 	}
-	last, block := d.States*d.Actions+s, d.network.Blocks[0]
-	u := normAll(d.network.Norm, c.Tokens[:last+1])
-	h := HeadTrace{Query: make([][]float64, last+1), Key: apply(block.Heads[0].K, u)}
-	h.Query[last] = apply(block.Heads[0].Q, u[last:])[0]
+	last, head := c.Reads[s], d.Network.Blocks[0].Heads[0]
+	u := normAll(d.Network.Gain, c.Tokens[:last+1])
+	h := HeadTrace{Query: make([][]float64, last+1), Key: apply(head.K, u)}
+	h.Query[last] = apply(head.Q, u[last:])[0]
 	return h.Weights(last), nil
 }
 
-func (d *Decoder) pairName(role string) func(int) string {
-	return func(i int) string { return fmt.Sprintf("%s (s=%d,a=%d)", role, i/d.Actions, i%d.Actions) }
+// recall begins a call with its memories.
+func (d *Decoder) recall(pi, q *mat.Dense) (*Call, *tokens) {
+	c, t := &Call{}, d.tokens()
+	for i := range d.States * d.Actions {
+		c.add(t, t.memory(i, pi, q), "memory (s=%d,a=%d)", i/d.Actions, i%d.Actions)
+	}
+	return c, t
 }
 
-// collect returns a function that keeps copies of the tokens it is given, and whether they are read.
-func (c *Call) collect(t *tokens, read bool, name func(int) string) func([]float64) {
-	i := 0
-	return func(token []float64) {
-		if read {
-			c.Reads = append(c.Reads, len(c.Tokens))
-		}
-		c.Tokens = append(c.Tokens, append([]float64(nil), token...))
-		c.Payloads = append(c.Payloads, append([]float64(nil), t.payload...))
-		c.Names = append(c.Names, name(i))
-		i++
-	}
+// add keeps a copy of a token.
+func (c *Call) add(t *tokens, token []float64, name string, values ...any) {
+	c.Tokens = append(c.Tokens, slices.Clone(token))
+	c.Payloads = append(c.Payloads, slices.Clone(t.payload))
+	c.Names = append(c.Names, fmt.Sprintf(name, values...))
 }
 
 func (c *Call) run(n *Network, r *Readout) {
@@ -147,8 +147,8 @@ func (n *Network) trace(tokens [][]float64) (blocks []BlockTrace, output [][]flo
 	x := tokens
 	for _, block := range n.Blocks {
 		var bt BlockTrace
-		u := normAll(n.Norm, x)
-		bt.Attended = each(x, func(x []float64) []float64 { return append([]float64(nil), x...) })
+		u := normAll(n.Gain, x)
+		bt.Attended = each(x, slices.Clone[[]float64])
 		for _, head := range block.Heads {
 			h := HeadTrace{Name: head.Name, Query: apply(head.Q, u), Key: apply(head.K, u), Value: apply(head.V, u)}
 			for i := range u {
@@ -166,7 +166,7 @@ func (n *Network) trace(tokens [][]float64) (blocks []BlockTrace, output [][]flo
 		}
 		bt.Output = bt.Attended
 		if block.W1 != nil {
-			bt.Pre = apply(block.W1, normAll(n.Norm, bt.Attended))
+			bt.Pre = apply(block.W1, normAll(n.Gain, bt.Attended))
 			bt.Post = each(bt.Pre, func(x []float64) []float64 {
 				y := make([]float64, len(x))
 				for i, v := range x {
@@ -180,7 +180,7 @@ func (n *Network) trace(tokens [][]float64) (blocks []BlockTrace, output [][]flo
 		x = bt.Output
 		blocks = append(blocks, bt)
 	}
-	return blocks, normAll(n.Norm, x)
+	return blocks, normAll(n.Gain, x)
 }
 
 // each returns f of every row.
@@ -193,30 +193,22 @@ func each(rows [][]float64, f func([]float64) []float64) [][]float64 {
 }
 
 func apply(m *mat.Dense, rows [][]float64) [][]float64 {
-	return each(rows, func(x []float64) []float64 {
-		y := make([]float64, m.RawMatrix().Rows)
-		for i := range y {
-			y[i] = numeric.Dot(m.RawRowView(i), x)
-		}
-		return y
-	})
+	return each(rows, func(x []float64) []float64 { return product(m, x) })
 }
 
-func normAll(l *LayerNorm, rows [][]float64) [][]float64 {
-	if l == nil {
+func normAll(gain []float64, rows [][]float64) [][]float64 {
+	if gain == nil {
 		return rows
 	}
 	return each(rows, func(x []float64) []float64 {
 		y := make([]float64, len(x))
-		l.apply(y, x)
+		normalize(y, x, gain)
 		return y
 	})
 }
 
 func addAll(dst, rows [][]float64) {
 	for i, x := range rows {
-		for j, v := range x {
-			dst[i][j] += v
-		}
+		floats.Add(dst[i], x)
 	}
 }

@@ -2,9 +2,135 @@ package decoder
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
+
+// Field is a named run of coordinates of a token, of slots of a head, or of hidden units.
+type Field struct {
+	Name   string // for instance "memory.state"
+	Note   string // what it holds
+	Offset int    // of its first coordinate
+	Len    int
+	Scalar bool // a single number, labelled without index
+}
+
+// Label returns the name of coordinate i of the field: "memory.state[3]", or "reward" for a scalar.
+func (f Field) Label(i int) string {
+	if f.Scalar {
+		return f.Name
+	}
+	return fmt.Sprintf("%s[%d]", f.Name, i)
+}
+
+// Layout names the 6S+6A+14 coordinates of a token and the S+A+3 slots of a head. Every role keeps its state and action
+// in fields of its own, so a linear key map that reads one role's fields sees zeros in all others: gated for free.
+type Layout struct {
+	MemoryState, MemoryAction       Field
+	PacketState, PacketAction       Field
+	SuccessorState, SuccessorAction Field
+	QueryState, QueryAction         Field
+	PolicyState, PolicyAction       Field
+	BackupState, BackupAction       Field
+
+	IsMemory, IsActor, IsPacket, IsCritic, One Field
+	LogPolicy, Value, Step, Reward, LogWeight  Field
+	Looked, Target, Average, Unassigned        Field
+
+	SlotState, SlotAction, SlotX, SlotY, SlotZ Field
+
+	Token []Field // the fields of a token in order
+	Slots []Field // the fields of queries, keys and values in order
+}
+
+// NewLayout returns the layout for the given numbers of states and actions.
+func NewLayout(states, actions int) *Layout {
+	l := &Layout{}
+	list := &l.Token
+	add := func(to *Field, f Field) {
+		f.Offset = width(*list)
+		*to, *list = f, append(*list, f)
+	}
+	field := func(f *Field, name, note string, length int) { add(f, Field{Name: name, Note: note, Len: length}) }
+	scalar := func(f *Field, name, note string) { add(f, Field{Name: name, Note: note, Len: 1, Scalar: true}) }
+	// A field for the one-hot state and one for the one-hot action of a role.
+	pair := func(state, action *Field, name, note string) {
+		field(state, name+".state", "state of "+note+", one-hot", states)
+		field(action, name+".action", "action of "+note+", one-hot", actions)
+	}
+	pair(&l.MemoryState, &l.MemoryAction, "memory", "a memory")
+	pair(&l.PacketState, &l.PacketAction, "packet", "a transition packet")
+	pair(&l.SuccessorState, &l.SuccessorAction, "successor", "a transition packet's successor")
+	pair(&l.QueryState, &l.QueryAction, "query", "a query (an actor query has no action)")
+	field(&l.PolicyState, "policy.state", "output field of head 0, no weight writes here", states)
+	field(&l.PolicyAction, "policy.action", "output field of head 0: the returned row of the policy", actions)
+	field(&l.BackupState, "backup.state", "output field of head 1, no weight writes here", states)
+	field(&l.BackupAction, "backup.action", "output field of head 1, no weight writes here", actions)
+
+	// The flags come before the numbers they gate: the ReLU map then adds
+	// C·role − C·one, exactly zero on packets, before anything is rounded.
+	scalar(&l.IsMemory, "role.memory", "1 on memories")
+	scalar(&l.IsActor, "role.actor", "1 on actor queries")
+	scalar(&l.IsPacket, "role.packet", "1 on transition packets")
+	scalar(&l.IsCritic, "role.critic", "1 on critic queries")
+	scalar(&l.One, "one", "1 on every token")
+	scalar(&l.LogPolicy, "log policy", "log π(a|s) of a memory")
+	scalar(&l.Value, "value", "Q(s,a) of a memory")
+	scalar(&l.Step, "step", "η of an actor query")
+	scalar(&l.Reward, "reward", "r of a transition packet")
+	scalar(&l.LogWeight, "log weight", "log weight of a transition packet, 0 for a sampled one")
+	scalar(&l.Looked, "looked-up value", "written by the lookup head: Q(s',a')")
+	scalar(&l.Target, "target", "written by the ReLU map: y = r + γ Q(s',a') on packets, 0 elsewhere")
+	scalar(&l.Average, "average", "written by the predecessor head: the mean target, Q_{k+1}(s,a)")
+	scalar(&l.Unassigned, "unassigned", "left over from the printed width; no weight touches it")
+
+	list = &l.Slots
+	field(&l.SlotState, "slot.state", "compares states", states)
+	field(&l.SlotAction, "slot.action", "compares actions; carries a row of the policy", actions)
+	scalar(&l.SlotX, "slot.x", "compares roles")
+	scalar(&l.SlotY, "slot.y", "adds a logarithm to the score: log π or a log weight")
+	scalar(&l.SlotZ, "slot.z", "adds ηQ to the score; carries a number")
+	return l
+}
+
+// Width returns the payload width 6S+6A+14.
+func (l *Layout) Width() int { return width(l.Token) }
+
+// HeadDim returns the head dimension S+A+3.
+func (l *Layout) HeadDim() int { return width(l.Slots) }
+
+func width(fields []Field) (sum int) {
+	for _, f := range fields {
+		sum += f.Len
+	}
+	return sum
+}
+
+// Link is one entry of the legend: a run of equal weights in one matrix, from
+// coordinate i of From (column) to coordinate i of To (row), or from the scalar
+// From to every coordinate of To. Every non-zero weight belongs to one link.
+type Link struct {
+	Matrix   string // its name: "block.0.head.1.q"
+	To, From Field
+	Value    float64
+	Symbol   string // the value as a formula: "κ", "1/A"
+	Why      string
+}
+
+// Legend lists every non-zero weight of a network.
+type Legend []Link
+
+// Explain returns the link to which entry (row, col) of a matrix belongs, and false if the entry is zero.
+func (l Legend) Explain(matrix string, row, col int) (Link, bool) {
+	for _, k := range l {
+		i, j := row-k.To.Offset, col-k.From.Offset
+		if k.Matrix == matrix && i >= 0 && i < k.To.Len && j >= 0 && j < k.From.Len && (k.From.Len == 1 || i == j) {
+			return k, true
+		}
+	}
+	return Link{}, false
+}
 
 // Hidden lists the two units of the ReLU map in block 0.
 var Hidden = []Field{
@@ -12,46 +138,34 @@ var Hidden = []Field{
 	{Name: "relu.minus", Note: "minus the target where it is negative, on packets", Offset: 1, Len: 1, Scalar: true},
 }
 
-// build returns the decoder's network and its legend for the margins of the
-// certificate.
+// build returns the decoder's network and its legend for the margins of the certificate.
 //
 // Block 0, head 0 is the actor. An actor query for state s scores the memory of
 // (s',a') with κ·1[s=s'] + ν + log π(a'|s') + ηQ(s',a') and other queries with
 // 0. Within the group s'=s the common κ+ν cancels in the softmax, which leaves
-// softmax(log π + ηQ) = PMD_η(π,Q)(·|s) over the values e_{a'}. Other states
-// carry at most (S−1)e^{−κ+2ηB} and the at most S visible queries at most
-// Se^{−(κ+ν)+ηB} times the mass of the group: the printed R_act.
+// softmax(log π + ηQ) = PMD_η(π,Q)(·|s) over the values e_{a'}. Other states carry at most (S−1)e^{−κ+2ηB}
+// and the at most S visible queries at most Se^{−(κ+ν)+ηB} times the mass of the group: the printed R_act.
 //
-// Block 0, head 1 looks up Q. A packet scores a memory with τ₁ for each of
-// state, action and role that agree with its successor (s',a'), so the right
-// memory gets 3τ₁, S+A−2 memories 2τ₁, (S−1)(A−1) memories τ₁, and the M packets
-// 0: the printed R₁. The ReLU map then forms y = r + γQ(s',a') on packets and
-// nothing elsewhere.
+// Block 0, head 1 looks up Q. A packet scores a memory with τ₁ for each of state, action and role that agree with
+// its successor (s',a'), so the right memory gets 3τ₁, S+A−2 memories 2τ₁, (S−1)(A−1) memories τ₁, and
+// the M packets 0: the printed R₁. The ReLU map then forms y = r + γQ(s',a') on packets and nothing elsewhere.
 //
-// Block 1, head 0 averages. A critic query (s,a) scores a packet with τ₂ for
-// each of state, action and role that agree with its predecessor, plus the
-// packet's log weight: m packets get 3τ₂, all others at most 2τ₂, and the 2SA
-// memories and queries 0: the printed R₂. A log weight is a coordinate of the
-// key like any other, so weighted packets remain ordinary softmax attention: a
-// packet of weight w counts as w packets.
+// Block 1, head 0 averages. A critic query (s,a) scores a packet with τ₂ for each of state, action and role that
+// agree with its predecessor, plus the packet's log weight: m packets get 3τ₂, all others at most 2τ₂, and the
+// 2SA memories and queries 0: the printed R₂. A log weight is a coordinate of the key like any other, so weighted
+// packets remain ordinary softmax attention: a packet of weight w counts as w packets.
 //
-// Block 1, head 1 is idle: the paper counts two heads in each block, and
-// nothing is left to do.
+// Block 1, head 1 is idle: the paper counts two heads in each block, and nothing is left to do.
 func build(c *Certificate, l *Layout) (*Network, Legend) {
 	d, dh := l.Width(), l.HeadDim()
-	n := &Network{Width: d, HeadDim: dh}
-	for range 2 {
-		b := Block{}
-		for range 2 {
-			b.Heads = append(b.Heads, Head{
-				Q: mat.NewDense(dh, d, nil), K: mat.NewDense(dh, d, nil),
-				V: mat.NewDense(dh, d, nil), O: mat.NewDense(d, dh, nil),
-			})
-		}
-		n.Blocks = append(n.Blocks, b)
+	head := func() Head {
+		return Head{Q: mat.NewDense(dh, d, nil), K: mat.NewDense(dh, d, nil), V: mat.NewDense(dh, d, nil),
+			O: mat.NewDense(d, dh, nil)}
 	}
-	n.Blocks[0].W1, n.Blocks[0].W2 = mat.NewDense(2, d, nil), mat.NewDense(d, 2, nil)
-
+	n := &Network{Width: d, HeadDim: dh, Blocks: []Block{
+		{Heads: []Head{head(), head()}, W1: mat.NewDense(2, d, nil), W2: mat.NewDense(d, 2, nil)},
+		{Heads: []Head{head(), head()}},
+	}}
 	w := &writer{network: n, matrix: map[string]*mat.Dense{}}
 	for _, m := range n.Matrices() {
 		w.matrix[m.Name] = m.Matrix
@@ -82,11 +196,7 @@ func (w *writer) head(block, index int, name string) {
 func (w *writer) link(name string, to, from *Field, value float64, symbol, why string) {
 	m := w.matrix[w.prefix+name]
 	for i := range to.Len {
-		j := i
-		if from.Len == 1 {
-			j = 0
-		}
-		m.Set(to.Offset+i, from.Offset+j, value)
+		m.Set(to.Offset+i, from.Offset+min(i, from.Len-1), value)
 	}
 	w.legend = append(w.legend, Link{w.prefix + name, *to, *from, value, symbol, why})
 }
@@ -152,12 +262,11 @@ func (w *writer) predecessor(c *Certificate, l *Layout) {
 // the policy, mixed with φ/A, and from a critic query to the new value.
 func readouts(c *Certificate, l *Layout) (policy, value *Readout) {
 	policy = &Readout{Name: "policy", W: mat.NewDense(c.Actions, l.Width(), nil),
-		Bias: make([]float64, c.Actions)}
+		Bias: slices.Repeat([]float64{c.Phi / float64(c.Actions)}, c.Actions)}
 	for a := range c.Actions {
 		policy.W.Set(a, l.PolicyAction.Offset+a, 1-c.Phi)
-		policy.Bias[a] = c.Phi / float64(c.Actions)
 	}
-	value = &Readout{Name: "value", W: mat.NewDense(1, l.Width(), nil), Bias: make([]float64, 1)}
+	value = &Readout{Name: "value", W: mat.NewDense(1, l.Width(), nil), Bias: []float64{0}}
 	value.W.Set(0, l.Average.Offset, 1)
 	return policy, value
 }

@@ -234,7 +234,7 @@ func (r anySet) change(p mdp.Problem, stream uint64, i int) (anyProblem, error) 
 		if err != nil {
 			return anyProblem{}, err
 		}
-		pmd.Starve(p.Pi0.RawRowView(only), worst, 1e-3/cost)
+		pmd.SetShare(p.Pi0.RawRowView(only), worst, 1e-3/cost)
 	}
 	out := anyProblem{mdp.Problem{MDP: m, Pi0: p.Pi0}, r.Eta}
 	if r.Eta == 0 {
@@ -248,7 +248,7 @@ func (r anySet) change(p mdp.Problem, stream uint64, i int) (anyProblem, error) 
 	}
 	for s := range r.States {
 		if everywhere || s == only {
-			pmd.Starve(out.Pi0.RawRowView(s), floats.MaxIdx(optimum.Q.RawRowView(s)), mass)
+			pmd.SetShare(out.Pi0.RawRowView(s), floats.MaxIdx(optimum.Q.RawRowView(s)), mass)
 		}
 	}
 	return out, nil

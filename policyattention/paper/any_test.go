@@ -110,7 +110,7 @@ func TestCliffsHold(t *testing.T) {
 		for s := range 8 {
 			worst := floats.MinIdx(optimum.Q.RawRowView(s))
 			p.MDP.R.Set(s, worst, -cost)
-			pmd.Starve(p.Pi0.RawRowView(s), worst, 1e-4/cost)
+			pmd.SetShare(p.Pi0.RawRowView(s), worst, 1e-4/cost)
 		}
 		p = testkit.Must(mdp.NewProblem(.9, p.MDP.DenseP(), p.MDP.R, p.Pi0))(t)
 		problems = append(problems, anyProblem{p, .8})

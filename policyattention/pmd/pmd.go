@@ -1,6 +1,5 @@
-// Package pmd holds negative-entropy policy mirror descent, the fixed update
-// rules it is compared with, the residuals of an implemented update, and the
-// bound that turns them into a guarantee for the returned policy.
+// Package pmd holds negative-entropy policy mirror descent, the fixed update rules it is compared with, the residuals
+// of an implemented update, and the bound that turns them into a guarantee for the returned policy.
 //
 // Policies π and action values Q are matrices [S, A]; policies are
 // row-stochastic, and Q is −Inf for an action that does not exist.
@@ -18,9 +17,8 @@ import (
 	"icrl/policyattention/mdp"
 )
 
-// Policy is a stochastic policy π [S, A], row-stochastic, with its logarithm, which
-// tells a probability below the smallest float64 from none: rounds of mirror descent
-// that keep it never lose an action that has mass at the start.
+// Policy is a stochastic policy π [S, A], row-stochastic, with its logarithm, which tells a probability below the
+// smallest float64 from none: rounds of mirror descent that keep it never lose an action that has mass at the start.
 type Policy struct {
 	Pi  *mat.Dense
 	Log *mat.Dense // log π, −Inf without mass; nil stands for the logarithm of Pi
@@ -49,22 +47,20 @@ func (p Policy) log() *mat.Dense {
 //
 //	PMD_η(π,Q)(a|s) = π(a|s) e^{ηQ(s,a)} / Σ_b π(b|s) e^{ηQ(s,b)},
 //
-// computed as a softmax of log π + ηQ shifted by its maximum, so no finite
-// input overflows. An action without mass stays without mass, and its value may be
-// −Inf, as of an action that does not exist. Step returns an error if a table is missing
-// or empty, if their shapes differ, if a row of pi is not a probability distribution, if
-// q or eta·q is not finite where pi has mass, or if eta is not a finite number ≥ 0.
+// computed as a softmax of log π + ηQ shifted by its maximum, so no finite input overflows. An action without mass
+// stays without mass, and its value may be −Inf, as of an action that does not exist. Step returns an error if a
+// table is missing or empty, if their shapes differ, if a row of pi is not a probability distribution, if q or eta·q
+// is not finite where pi has mass, or if eta is not a finite number ≥ 0.
 func Step(pi, q *mat.Dense, eta float64) (*mat.Dense, error) { return PMD.Update(pi, q, eta) }
 
-// LogSoftmax stores in row the softmax of the logits in log, and in log its logarithm: that
-// of the rounded probability, whose absolute error is smaller, but where the probability
-// has lost digits to underflow. It takes what Softmax takes.
+// LogSoftmax stores in row the softmax of the logits in log, and in log its logarithm: that of the rounded probability,
+// whose absolute error is smaller, but where the probability has lost digits to underflow. It takes what Softmax takes.
 func LogSoftmax(row, log []float64) {
 	copy(row, log)
-	shift := softmax(row)
+	shift := Softmax(row)
 	for a, z := range log {
 		switch {
-		case row[a] >= smallestNormal:
+		case row[a] >= 0x1p-1022: // a normal number
 			log[a] = numeric.Log(row[a])
 		case !math.IsInf(z, -1):
 			log[a] = max(z-shift, -math.MaxFloat64)
@@ -72,14 +68,9 @@ func LogSoftmax(row, log []float64) {
 	}
 }
 
-const smallestNormal = 0x1p-1022
-
-// Softmax replaces the logits in row by their softmax. A logit -Inf gets no
-// mass; at least one logit must be finite and none may be NaN or +Inf.
-func Softmax(row []float64) { softmax(row) }
-
-// softmax is Softmax; it returns the logarithm of the sum of the logits' exponentials.
-func softmax(row []float64) float64 {
+// Softmax replaces the logits in row by their softmax and returns the logarithm of the sum of their exponentials. A
+// logit -Inf gets no mass; at least one logit must be finite and none may be NaN or +Inf.
+func Softmax(row []float64) float64 {
 	top, sum := slices.Max(row), 0.0
 	for a, z := range row {
 		row[a] = numeric.Exp(z - top)
@@ -142,9 +133,8 @@ func CheckStep(eta float64) error {
 	return nil
 }
 
-// Mix returns the mixture (1−φ)π + φ/A [S, A] with the uniform policy
-// (equation 29, Section 4), which floors every action at φ/A. It returns an
-// error unless 0 ≤ phi ≤ 1.
+// Mix returns the mixture (1−φ)π + φ/A [S, A] with the uniform policy (equation 29, Section 4), which floors every
+// action at φ/A. It returns an error unless 0 ≤ phi ≤ 1.
 func Mix(pi *mat.Dense, phi float64) (*mat.Dense, error) {
 	_, actions := pi.Dims()
 	return mix(pi, phi, func(int, int) float64 { return phi / float64(actions) })
@@ -164,18 +154,15 @@ func mix(pi *mat.Dense, phi float64, share func(s, a int) float64) (*mat.Dense, 
 	return mixed, nil
 }
 
-// SuggestedSpan is how many nats one update with Q* separates two values by where a step is
-// suggested. On Gymnasium's FrozenLake, CliffWalking and Taxi at γ = 0.9 it takes the loss
-// of exact PMD below 1e-2 within 200 rounds; half of it does as well, at twice it little is
-// gained.
+// SuggestedSpan is how many nats one update with Q* separates two values by where a step is suggested. On Gymnasium's
+// FrozenLake, CliffWalking and Taxi at γ = 0.9 it takes the loss of exact PMD below 1e-2 within 200 rounds; half of it
+// does as well, at twice it little is gained.
 const SuggestedSpan = 20
 
-// AutoStep returns the step size at which, in the state where it takes longest, one update
-// with Q* separates the optimal actions from the next best by SuggestedSpan nats:
-// span over the least gap between actions that exist. Exact PMD with a large step is
-// nearly value iteration, which a larger one does not slow down. It is 0.8, the paper's
-// nominal step, where every action that a state has is optimal, and never less; nor is it so
-// large that the rounding of Q* counts.
+// AutoStep returns the step size at which, in the state where it takes longest, one update with Q* separates the
+// optimal actions from the next best by SuggestedSpan nats: span over the least gap between actions that exist. Exact
+// PMD with a large step is nearly value iteration, which a larger one does not slow down. It is 0.8, the paper's
+// nominal step, where every action that a state has is optimal, and never less; nor so large that Q*'s rounding counts.
 func AutoStep(o *mdp.Optimum) float64 {
 	const nominal = 0.8
 	least, size := math.Inf(1), 0.0
@@ -203,4 +190,46 @@ const mostStep = 1e300
 func Growing(eta, size float64) func(k int) float64 {
 	most := max(eta, min(1e280/size, mostStep))
 	return func(k int) float64 { return min(eta*math.Pow(10, float64(k)), most) }
+}
+
+// LockUp returns the paper's witness that one-step fidelity does not suffice (Appendix G): one state, a good action of
+// reward 1 and a bad one of reward 0, both leading back. The prior puts so little mass p on the good action that exact
+// PMD with any step up to etaMax moves by at most zeta in L1:
+//
+//	2p(1−p)(e^η−1)/(1+p(e^η−1)) ≤ 2p(e^η−1) ≤ ζ,
+//
+// since Q(good) − Q(bad) = 1 under every policy. An actor that never moves is then within ζ of PMD in every round,
+// yet the loop stays at the prior for ever, and its proximal excess (equation 13) vanishes with ζ. LockUp returns an
+// error unless 0 < zeta ≤ 2, 0 < etaMax and p is representable.
+func LockUp(zeta, etaMax, gamma float64) (mdp.Problem, error) {
+	p := math.Min(0.5, zeta/(2*math.Expm1(etaMax)))
+	if !(zeta > 0 && zeta <= 2) || !(etaMax > 0) || !(p > math.SmallestNonzeroFloat64) {
+		return mdp.Problem{}, fmt.Errorf(
+			"pmd: lock-up for ζ = %v and steps up to %v, want 0 < ζ ≤ 2 and a step cap whose prior mass %v is "+
+				"representable", zeta, etaMax, p)
+	}
+	env, err := mdp.New(gamma, mat.NewDense(2, 1, []float64{1, 1}), mat.NewDense(1, 2, []float64{1, 0}))
+	if err != nil {
+		return mdp.Problem{}, err
+	}
+	return mdp.Problem{MDP: env, Pi0: mat.NewDense(1, 2, []float64{p, 1 - p})}, nil
+}
+
+// SetShare gives entry i of a row of probabilities a share in [0, 1], and the others what is left in proportion, in
+// equal parts where they were all zero.
+func SetShare(row []float64, i int, share float64) {
+	others := 0.0
+	for j, p := range row {
+		if j != i {
+			others += p
+		}
+	}
+	for j := range row {
+		if others > 0 {
+			row[j] *= (1 - share) / others
+		} else {
+			row[j] = (1 - share) / float64(len(row)-1)
+		}
+	}
+	row[i] = share
 }

@@ -171,7 +171,7 @@ func TestStepsAddUp(t *testing.T) {
 		eta := math.Pow(10, 12*rng.Float64()-6)
 		first, second := randomTable(rng, 1, a, 1e4), randomTable(rng, 1, a, 1e4)
 		start := mdp.RandomPolicy(rng, 1, a)
-		Starve(start.RawRowView(0), 0, math.Pow(10, -300*rng.Float64()))
+		SetShare(start.RawRowView(0), 0, math.Pow(10, -300*rng.Float64()))
 		var sum mat.Dense
 		sum.Add(first, second)
 		twice := testkit.Must(PMD.Next(Policy{Pi: start}, first, eta))(t)
@@ -297,8 +297,8 @@ func TestProximalExcess(t *testing.T) {
 		s, a, eta, phi := 1+rng.IntN(6), 2+rng.IntN(5), 3*rng.Float64(), rng.Float64()
 		pi, p, q := mdp.RandomPolicy(rng, s, a), mdp.RandomPolicy(rng, s, a), randomTable(rng, s, a, 10)
 		for k := 0; k < s && i%2 == 0; k++ { // an action that nothing chooses
-			Starve(pi.RawRowView(k), 0, 0)
-			Starve(p.RawRowView(k), 0, 0)
+			SetShare(pi.RawRowView(k), 0, 0)
+			SetShare(p.RawRowView(k), 0, 0)
 		}
 		best, divergence := testkit.Must(Step(pi, q, eta))(t), 0.0
 		for k := range s {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/mdp"
@@ -22,8 +23,7 @@ func mustMatch(x, y *mat.Dense) {
 // p is the policy that an actor returned and q that of Step. It panics when p and q [S, A] differ in shape.
 func MaxRowL1(p, q *mat.Dense) float64 { return slices.Max(l1(p, q)) }
 
-// RowL1 returns the mean over states of ‖p(·|s) − q(·|s)‖₁, in [0, 2]. It panics
-// when p and q [S, A] differ in shape.
+// RowL1 is the same with the mean over states in place of the maximum.
 func RowL1(p, q *mat.Dense) float64 {
 	total := 0.0
 	for _, x := range l1(p, q) {
@@ -37,25 +37,20 @@ func l1(p, q *mat.Dense) []float64 {
 	mustMatch(p, q)
 	sums := make([]float64, p.RawMatrix().Rows)
 	for s := range sums {
-		other := q.RawRowView(s)
-		for a, v := range p.RawRowView(s) {
-			sums[s] += math.Abs(v - other[a])
-		}
+		sums[s] = floats.Distance(p.RawRowView(s), q.RawRowView(s), 1)
 	}
 	return sums
 }
 
-// Delta returns the critic residual of equation (5), δ = ‖Q_{k+1} − F^π̂ Q_k‖∞,
-// where pi is the policy π̂_{k+1} just returned. It panics when a table is not
-// [S, A].
+// Delta returns the critic residual of equation (5), δ = ‖Q_{k+1} − F^π̂ Q_k‖∞, where pi is the policy
+// π̂_{k+1} just returned. It panics when a table is not [S, A].
 func Delta(m *mdp.MDP, next, pi, q *mat.Dense) float64 {
 	mustMatch(next, q)
 	return mdp.MaxAbsDiff(next, m.EvaluationBackup(pi, q))
 }
 
-// GreedyDefect returns g(s) = max_a Q(s,a) − ⟨next(·|s), Q(s,·)⟩ for each state
-// [S]: what the returned policy loses against acting greedily on Q_k. It panics
-// when next and q [S, A] differ in shape.
+// GreedyDefect returns g(s) = max_a Q(s,a) − ⟨next(·|s), Q(s,·)⟩ for each state [S]: what the returned policy
+// loses against acting greedily on Q_k. It panics when next and q [S, A] differ in shape.
 func GreedyDefect(next, q *mat.Dense) []float64 {
 	mustMatch(next, q)
 	g := make([]float64, next.RawMatrix().Rows)
@@ -84,8 +79,7 @@ func LiftedDefect(m *mdp.MDP, g []float64) float64 {
 	return top
 }
 
-// Bound is the right-hand side of the returned-policy theorem, equations (8) and (9),
-// term by term. All terms are in units of Q.
+// Bound is the right-hand side of the returned-policy theorem, equations (8) and (9), by terms in units of Q.
 type Bound struct {
 	Initial float64 `json:"initial"` // 2γ^T E₀/(1−γ)
 	Critic  float64 `json:"critic"`  // 2/(1−γ) Σ_{k=0}^{T−2} γ^{T−1−k} δ_k
@@ -96,8 +90,7 @@ type Bound struct {
 // Total returns the bound on ‖Q* − Q^{π̂_T}‖∞.
 func (b Bound) Total() float64 { return b.Initial + b.Critic + b.Greedy + b.Last }
 
-// StartBound is the bound at horizon 0, before any policy is returned, from E₀ = ‖Q* − Q_0‖∞. At γ = 1
-// it and all that follow are infinite.
+// StartBound is the bound at horizon 0, from E₀ = ‖Q* − Q_0‖∞. At γ = 1 it and all that follow are infinite.
 func StartBound(gamma, e0 float64) Bound {
 	if gamma == 1 {
 		return Bound{Initial: math.Inf(1)}
@@ -105,8 +98,7 @@ func StartBound(gamma, e0 float64) Bound {
 	return Bound{Initial: 2 * e0 / (1 - gamma)}
 }
 
-// Next returns the bound at horizon T+1 from that at T, with the critic residual δ_{T−1}, 0 at horizon 0, and
-// the lifted defect ḡ_T.
+// Next returns the bound at horizon T+1 from that at T, by the critic residual δ_{T−1}, 0 at first, and ḡ_T.
 func (b Bound) Next(gamma, delta, defect float64) Bound {
 	if gamma == 1 {
 		return b
@@ -117,11 +109,10 @@ func (b Bound) Next(gamma, delta, defect float64) Bound {
 	}
 }
 
-// ReturnedPolicyBound returns the bound of Theorem 2 for the policy π̂_T of
-// horizon T ≥ 1, from the discount gamma, the initial critic error
-// e0 = ‖Q* − Q_0‖∞, the critic residuals δ_0, …, δ_{T−2} in delta and the lifted
-// defects ḡ_0, …, ḡ_{T−1} in defect. Longer slices are read only so far:
-// π̂_T is formed from Q_{T−1}, so δ_{T−1} would charge a backup that is not used.
+// ReturnedPolicyBound returns the bound of Theorem 2 for the policy π̂_T of horizon T ≥ 1, from the discount gamma,
+// the initial critic error e0 = ‖Q* − Q_0‖∞, the critic residuals δ_0, …, δ_{T−2} in delta and the lifted
+// defects ḡ_0, …, ḡ_{T−1} in defect. Longer slices are read only so far: π̂_T is formed from Q_{T−1}, so
+// δ_{T−1} would charge a backup that is not used.
 func ReturnedPolicyBound(gamma, e0 float64, delta, defect []float64, horizon int) (Bound, error) {
 	if horizon < 1 || len(delta) < horizon-1 || len(defect) < horizon {
 		return Bound{}, fmt.Errorf(
@@ -138,13 +129,10 @@ func ReturnedPolicyBound(gamma, e0 float64, delta, defect []float64, horizon int
 	return b, nil
 }
 
-// MixtureBound returns the right-hand side of equation (10), which bounds
-// ‖Q* − Q^{π̂_T}‖∞ under the uniform mixture with the constant step η =
-// log(A/φ)/θ, which makes every greedy defect after the first round at most θ +
-// Bζ (Section 4): a geometric transient plus 2γ/(1−γ)² (δ + Bζ + θ), for uniform
-// caps delta and zeta on the residuals and B = R_max/(1−γ). It bounds something
-// for 0 ≤ γ < 1, a horizon T ≥ 1 and finite other arguments ≥ 0, which it does
-// not check.
+// MixtureBound returns the right-hand side of equation (10), which bounds ‖Q* − Q^{π̂_T}‖∞ under the uniform
+// mixture with the constant step η = log(A/φ)/θ, which makes every greedy defect after the first round at most
+// θ + Bζ (Section 4): a geometric transient plus 2γ/(1−γ)² (δ + Bζ + θ), for caps delta and zeta on residuals
+// and B = R_max/(1−γ). It holds for 0 ≤ γ < 1, T ≥ 1 and finite other arguments ≥ 0: none is checked.
 func MixtureBound(gamma, e0, bound, delta, zeta, theta float64, horizon int) float64 {
 	transient := (2*e0 + 4*bound) * math.Pow(gamma, float64(horizon)) / (1 - gamma)
 	return transient + 2*gamma/((1-gamma)*(1-gamma))*(delta+bound*zeta+theta)

@@ -1,18 +1,19 @@
 package pmd
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
 	"icrl/policyattention/mdp"
 )
 
-// Rule names a fixed policy update. The mechanism figure asks to which of them
-// a learned actor is closest.
+// Rule names a fixed policy update. The mechanism figure asks to which of them a learned actor is closest.
 type Rule string
 
 const (
@@ -25,8 +26,7 @@ const (
 	Identity Rule = "identity"
 	// Boltzmann is softmax(ηQ), which forgets π.
 	Boltzmann Rule = "boltzmann-q"
-	// RewardOnly maximises ⟨p, Q⟩ without a proximal term: the greedy policy,
-	// uniform over ties.
+	// RewardOnly maximises ⟨p, Q⟩ without a proximal term: the greedy policy, uniform over ties.
 	RewardOnly Rule = "reward-only"
 )
 
@@ -49,14 +49,12 @@ func (r Rule) Next(p Policy, q *mat.Dense, eta float64) (Policy, error) {
 	for s := range next.Pi.RawMatrix().Rows {
 		row, log, values := next.Pi.RawRowView(s), next.Log.RawRowView(s), q.RawRowView(s)
 		switch r {
-		case PMD:
+		case PMD, Boltzmann:
 			for a, z := range log {
+				if r == Boltzmann {
+					z = 0
+				}
 				log[a] = logit(z, eta, values[a])
-			}
-			LogSoftmax(row, log)
-		case Boltzmann:
-			for a := range log {
-				log[a] = logit(0, eta, values[a])
 			}
 			LogSoftmax(row, log)
 		case Identity:
@@ -67,16 +65,13 @@ func (r Rule) Next(p Policy, q *mat.Dense, eta float64) (Policy, error) {
 			projectSimplex(row)
 			logarithm(log, row)
 		case RewardOnly:
-			top, ties := slices.Max(values), 0.0
-			for a := range row {
-				row[a] = 0
-				if values[a] == top {
-					row[a] = 1
-					ties++
+			top := slices.Max(values)
+			ties := floats.Count(func(v float64) bool { return v == top }, values)
+			clear(row)
+			for a, v := range values {
+				if v == top {
+					row[a] = 1 / float64(ties)
 				}
-			}
-			for a := range row {
-				row[a] /= ties
 			}
 			logarithm(log, row)
 		default:
@@ -101,19 +96,12 @@ func logarithm(log, p []float64) {
 	}
 }
 
-// projectSimplex replaces row by its Euclidean projection onto the probability
-// simplex (Duchi et al. 2008, Figure 1). A common shift of all entries changes
-// nothing; without their maximum, large ones leave 1 its digits in the sums.
+// projectSimplex replaces row by its Euclidean projection onto the probability simplex (Duchi et al. 2008, Figure 1). A
+// common shift of all entries changes nothing; without their maximum, large ones leave 1 its digits in the sums.
 func projectSimplex(row []float64) {
-	top := slices.Max(row)
-	for a := range row {
-		row[a] -= top
-	}
-	sorted := slices.Clone(row)
-	slices.Sort(sorted)
-	slices.Reverse(sorted)
+	floats.AddConst(-slices.Max(row), row)
 	sum, shift := 0.0, 0.0
-	for i, v := range sorted {
+	for i, v := range slices.SortedFunc(slices.Values(row), func(x, y float64) int { return cmp.Compare(y, x) }) {
 		sum += v
 		if t := (sum - 1) / float64(i+1); v > t {
 			shift = t
@@ -129,11 +117,10 @@ type Update struct {
 	Pi, Q, Next *mat.Dense // each [S, A]
 }
 
-// FitStep returns the effective step size of observed updates: the η on the
-// grid lo, lo+by, …, hi that minimizes the mean row-L1 distance between Next
-// and PMD_η(Pi, Q). Ties go to the smaller η. It returns an error if there are
-// no updates, if the grid is empty or has more than a million steps, if Step returns
-// one, or if a Next has another shape or an entry that is not finite.
+// FitStep returns the effective step size of observed updates: the η on the grid lo, lo+by, …, hi that minimizes the
+// mean row-L1 distance between Next and PMD_η(Pi, Q). Ties go to the smaller η. It returns an error if there are no
+// updates, if the grid is empty or has more than a million steps, if Step returns one, or if a Next has another shape
+// or an entry that is not finite.
 func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err error) {
 	if len(updates) == 0 || !(by > 0) || !(lo >= 0 && lo <= hi) || !((hi-lo)/by <= 1e6) {
 		return 0, 0, fmt.Errorf("pmd: fitting a step needs updates and a grid, got %d updates and %v:%v:%v",
@@ -168,10 +155,9 @@ func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err e
 	}
 }
 
-// ProximalLoss returns ℓ(p) = KL(p‖π) − η⟨p,Q⟩ averaged over states (Section
-// 5), which PMD_η(π,Q) minimizes: by equation (13) it exceeds the minimum by the mean of
-// KL(p ‖ PMD_η(π,Q)). It is +Inf where p has mass and π none. It panics when p, pi and q [S, A] differ
-// in shape.
+// ProximalLoss returns ℓ(p) = KL(p‖π) − η⟨p,Q⟩ averaged over states (Section 5), which PMD_η(π,Q)
+// minimizes: by equation (13) it exceeds the minimum by the mean of KL(p ‖ PMD_η(π,Q)). It is +Inf where p has mass
+// and π none. It panics when p, pi and q [S, A] differ in shape.
 func ProximalLoss(p, pi, q *mat.Dense, eta float64) float64 {
 	mustMatch(p, pi)
 	mustMatch(p, q)
@@ -189,8 +175,7 @@ func ProximalLoss(p, pi, q *mat.Dense, eta float64) float64 {
 	return total / float64(rows)
 }
 
-// KL returns the Kullback–Leibler divergence of two distributions in nats; it
-// is +Inf where p has mass and q none.
+// KL returns the Kullback–Leibler divergence of two distributions in nats; it is +Inf where p has mass and q none.
 func KL(p, q []float64) float64 {
 	sum := 0.0
 	for a, w := range p {

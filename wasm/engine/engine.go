@@ -1,7 +1,5 @@
-// Package engine is what the web page computes: controllers that run side by
-// side on one problem, which may be edited on the way, and the matrices of the
-// decoder's calls. It holds no arithmetic of its own. Everything comes from the
-// library's packages, so the page's numbers are the library's.
+// Package engine is what the web page computes: controllers that run side by side on one problem, which may be edited
+// on the way, and the matrices of the decoder's calls. All arithmetic is the library's, and so the page's numbers are.
 package engine
 
 import (
@@ -55,10 +53,9 @@ type Settings struct {
 // Alpha is the probability with which the sampling bound may fail in a run.
 const Alpha = 0.05
 
-// Edit is a change of the problem. One of kind "reward" sets r(s,a) = Value; "transition"
-// sets P(t|s,a) = Value and rescales the row's other probabilities to the
-// rest (equally, where they were all zero); "place" sets r(s,·) = Value, and
-// "tile" makes place s of a map the one that Tile is. For "start" see SetStart.
+// Edit is a change of the problem. One of kind "reward" sets r(s,a) = Value; "transition" sets P(t|s,a) = Value and
+// rescales the row's other probabilities to the rest (equally, where they were all zero); "place" sets r(s,·) = Value,
+// and "tile" makes place s of a map the one that Tile is. For "start" see SetStart.
 type Edit struct {
 	Kind, Tile string
 	S, A, T    int
@@ -79,16 +76,14 @@ type Engine struct {
 	call       *call
 }
 
-// Phase is a part of a run between two edits of the problem. The returned-policy
-// theorem is accounted from its start.
+// Phase is a part of a run between two edits of the problem. The returned-policy theorem is accounted from its start.
 type Phase struct {
 	From           int   // its first round
 	Grid           *Grid // nil for problems without a map
 	*control.Scale       // of the problem and the decoder's policy π̂_k at the start
 }
 
-// New starts a run on the problem that the settings name or, if problem is
-// given, on that one.
+// New starts a run on the problem that the settings name or, if problem is given, on that one.
 func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 	e := &Engine{Settings: s}
 	switch {
@@ -160,7 +155,7 @@ func (e *Engine) context(rounds []*decoder.Round) control.Context {
 	n, first := len(rounds), e.Phases[0]
 	m := e.Phases[e.PhaseAt(n)].Problem.MDP
 	if n > 0 {
-		return rounds[n-1].Context(m, e.Settings.Eta)
+		return rounds[n-1].After(m, e.Settings.Eta)
 	}
 	return control.Context{MDP: m, Pi: first.Problem.Pi0, Q: first.Start, Eta: e.Settings.Eta}
 }
@@ -172,18 +167,14 @@ func (e *Engine) next(name string, rounds []*decoder.Round) (*decoder.Round, err
 	if len(rounds) > phase.From {
 		before = &rounds[len(rounds)-1].Round
 	}
-	d := e.Decoder
-	switch name {
-	case Normalized:
-		var err error
-		if d, err = e.normalizedDecoder(); err != nil {
-			return nil, err
-		}
-		fallthrough
-	case Decoder:
+	if name == Decoder || name == Normalized {
 		source := decoder.Sampled(e.Settings.Seed)
 		if e.Settings.Expected {
 			source = decoder.Weighted()
+		}
+		d, err := e.decoder(name == Normalized)
+		if err != nil {
+			return nil, err
 		}
 		return d.Round(phase.Scale, before, c, source)
 	}
@@ -204,23 +195,25 @@ func (e *Engine) next(name string, rounds []*decoder.Round) (*decoder.Round, err
 	return &decoder.Round{Round: *k}, nil // with none of the bounds that are the decoder's
 }
 
-// normalizedDecoder returns the decoder compiled with LayerNorm for the run's caps.
-func (e *Engine) normalizedDecoder() (*decoder.Decoder, error) {
-	if e.normalized == nil {
-		caps := e.caps()
-		// The least probability of a policy: without a mixture a number below every one that matters in float64.
-		least := 1e-300
-		if caps.Phi > 0 {
-			least = caps.Phi / float64(caps.Actions)
-		}
-		caps.Floor = min(least, mat.Min(e.Phases[0].Problem.Pi0))
-		d, err := decoder.NewNormalized(caps, e.Settings.Carrier)
-		if err != nil {
-			return nil, err
-		}
+// decoder returns the run's decoder, as it is or compiled with LayerNorm for the same caps.
+func (e *Engine) decoder(normalized bool) (d *decoder.Decoder, err error) {
+	if !normalized {
+		return e.Decoder, nil
+	}
+	if e.normalized != nil {
+		return e.normalized, nil
+	}
+	caps := e.caps()
+	// The least probability of a policy: without a mixture a number below every one that matters in float64.
+	least := 1e-300
+	if caps.Phi > 0 {
+		least = caps.Phi / float64(caps.Actions)
+	}
+	caps.Floor = min(least, mat.Min(e.Phases[0].Problem.Pi0))
+	if d, err = decoder.NewNormalized(caps, e.Settings.Carrier); err == nil {
 		e.normalized = d
 	}
-	return e.normalized, nil
+	return d, err
 }
 
 // Round returns round k of a controller.
@@ -247,9 +240,8 @@ func (e *Engine) PhaseAt(k int) int {
 	return i
 }
 
-// Apply edits the problem before round k: edits and rounds from there on are
-// dropped, and every controller goes on from its own context. It changes nothing
-// if the edited problem is invalid or lies outside the decoder's caps.
+// Apply edits the problem before round k: edits and rounds from there on are dropped, and every controller goes on from
+// its own context. It changes nothing if the edited problem is invalid or lies outside the decoder's caps.
 func (e *Engine) Apply(k int, edit Edit) error {
 	if edit.Kind == "start" {
 		return e.SetStart(edit.S, edit.A, edit.Value)
@@ -306,7 +298,7 @@ func (d Edit) apply(g *Grid, m *mdp.MDP) (*Grid, *mdp.MDP, error) {
 			const format = "P(s'=%d|s=%d,a=%d) = %v, want a probability, and 1 in a problem of one state"
 			return nil, nil, fmt.Errorf(format, d.T, d.S, d.A, d.Value)
 		}
-		rescale(p.RawRowView(d.S*actions+d.A), d.T, d.Value)
+		pmd.SetShare(p.RawRowView(d.S*actions+d.A), d.T, d.Value)
 	default:
 		return nil, nil, fmt.Errorf("an edit of kind %q", d.Kind)
 	}

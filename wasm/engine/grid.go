@@ -24,8 +24,7 @@ const (
 // Moves are the actions of a map, in Gymnasium's order: left, down, right, up.
 const Moves = 4
 
-// Grid is a problem drawn as a map: a state is a place, an action a move. A move
-// into a wall or over the edge stays where it is.
+// Grid is a problem drawn as a map: a state is a place, an action a move, which a wall or the edge stops.
 type Grid struct {
 	Width, Height int
 	Tiles         string // [Width·Height], row-major
@@ -91,17 +90,15 @@ func (g *Grid) move(s, b int) int {
 	return y*g.Width + x
 }
 
-// set returns the map with another tile at place s and the MDP m changed
-// accordingly. Rows that the tile does not touch keep what other edits made of
-// them.
+// set returns the map with another tile at place s and the MDP m changed accordingly. Rows that the tile does not touch
+// keep what other edits made of them.
 func (g *Grid) set(m *mdp.MDP, s int, tile string) (*Grid, *mdp.MDP, error) {
-	if g == nil {
+	switch {
+	case g == nil:
 		return nil, nil, fmt.Errorf("a change of a map, but this problem has none")
-	}
-	if len(tile) != 1 || !strings.Contains(string([]byte{Floor, Start, Ice, Wall, Goal, Hole}), tile) {
+	case len(tile) != 1 || !strings.Contains(string([]byte{Floor, Start, Ice, Wall, Goal, Hole}), tile):
 		return nil, nil, fmt.Errorf("a change makes place %d of the map %q, want one of . S ~ # G H", s, tile)
-	}
-	if s < 0 || s >= len(g.Tiles) {
+	case s < 0 || s >= len(g.Tiles):
 		return nil, nil, fmt.Errorf("a change at place %d, but the map has %d places", s, len(g.Tiles))
 	}
 	next := *g
@@ -124,9 +121,8 @@ func (g *Grid) set(m *mdp.MDP, s int, tile string) (*Grid, *mdp.MDP, error) {
 	return &next, env, err
 }
 
-// SetStart sets π₀(a|s), rescales the row's other probabilities to the rest, and
-// begins the run anew: edits and rounds are dropped. It changes nothing if it
-// returns an error.
+// SetStart sets π₀(a|s), rescales the row's other probabilities to the rest, and begins the run anew: edits and
+// rounds are dropped. It changes nothing if it returns an error.
 func (e *Engine) SetStart(s, a int, value float64) error {
 	problem := e.Phases[0].Problem
 	states, actions := problem.Pi0.Dims()
@@ -137,31 +133,9 @@ func (e *Engine) SetStart(s, a int, value float64) error {
 	if !(value > 0 && value < 1) {
 		return fmt.Errorf("π₀(a=%d|s=%d) = %v, want a probability above 0 and below 1", a, s, value)
 	}
-	pi := mat.DenseCopyOf(problem.Pi0)
-	rescale(pi.RawRowView(s), a, value)
-	problem.Pi0 = pi
+	problem.Pi0 = mat.DenseCopyOf(problem.Pi0)
+	pmd.SetShare(problem.Pi0.RawRowView(s), a, value)
 	return e.begin(problem, e.Phases[0].Grid)
-}
-
-// rescale sets entry i of a row of probabilities to value and the others to
-// their shares of the rest, equal ones where they were all zero.
-func rescale(row []float64, i int, value float64) {
-	rest := 0.0
-	for t, v := range row {
-		if t != i {
-			rest += v
-		}
-	}
-	for t := range row {
-		switch {
-		case t == i:
-			row[t] = value
-		case rest > 0:
-			row[t] *= (1 - value) / rest
-		default:
-			row[t] = (1 - value) / float64(len(row)-1)
-		}
-	}
 }
 
 // Presets other than the families of package mdp.

@@ -262,8 +262,8 @@ func Forget(change func(n *decoder.Network, l *decoder.Layout)) error {
 		return err
 	}
 	changed := 0
-	before := whole.Network().Matrices()
-	for i, w := range d.Network().Matrices() {
+	before := whole.Network.Matrices()
+	for i, w := range d.Network.Matrices() {
 		for r := range w.Rows {
 			for c := range w.Cols {
 				if w.Matrix.At(r, c) != before[i].Matrix.At(r, c) {
