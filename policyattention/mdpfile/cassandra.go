@@ -96,7 +96,7 @@ func (c *cassandra) statement() error {
 			kind)
 	}
 	switch kind {
-	case "discount":
+	case "discount", "states", "actions":
 		return c.remark(kind, c.rest(), false)
 	case "values":
 		words := c.rest()
@@ -105,10 +105,6 @@ func (c *cassandra) statement() error {
 		}
 		c.Minimize = strings.HasPrefix(words[0], "cost")
 		return nil
-	case "states":
-		return c.states.take(c.rest(), false, c.bytes)
-	case "actions":
-		return c.actions.take(c.rest(), false, c.bytes)
 	case "observations":
 		return c.observations.take(c.rest(), false, c.bytes)
 	}
@@ -248,14 +244,12 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error,
 	return nil
 }
 
-// most is how many numbers a file may stand for.
-func (c *cassandra) most() int { return 1<<23 + 16*c.bytes }
-
 // spend counts numbers, and returns an error where a few words stand for very many.
 func (c *cassandra) spend(numbers int) error {
-	if c.work += numbers; c.work > c.most() {
+	most := 1<<23 + 16*c.bytes
+	if c.work += numbers; c.work > most {
 		return fmt.Errorf("it stands for more than %d numbers with what is before it; write it as a .csv of "+
-			"transitions", c.most())
+			"transitions", most)
 	}
 	return nil
 }

@@ -14,10 +14,9 @@ import (
 
 // columns are what a table of transitions is made of, by the names that they go by.
 var columns = map[string]string{
-	"state": "state", "s": "state", "action": "action", "a": "action",
-	"next": "next", "next_state": "next", "s'": "next", "probability": "probability", "prob": "probability",
-	"p":      "probability",
-	"reward": "reward", "r": "reward", "cost": "cost", "ends": "ends", "terminated": "ends", "done": "ends",
+	"state": "state", "s": "state", "action": "action", "a": "action", "next": "next", "next_state": "next", "s'": "next",
+	"probability": "probability", "prob": "probability", "p": "probability", "reward": "reward", "r": "reward",
+	"cost": "cost", "ends": "ends", "terminated": "ends", "done": "ends",
 }
 
 // readCSV reads a table of transitions with the columns state, action, next, probability and
@@ -94,9 +93,8 @@ func head(r *csv.Reader) (map[string]int, error) {
 }
 
 // record takes a row of the table.
-func (d *draft) record(row []string, at map[string]int, price int) error {
+func (d *draft) record(row []string, at map[string]int, price int) (err error) {
 	var x arrow
-	var err error
 	for i := range row {
 		row[i] = strings.TrimSpace(row[i])
 	}

@@ -155,7 +155,7 @@ func truth(word string) (bool, error) {
 }
 
 // build makes the problem.
-func (d *draft) build(o Options) (mdp.Problem, error) {
+func (d *draft) build(o Options) (p mdp.Problem, err error) {
 	if o.Gamma != nil {
 		d.Gamma = *o.Gamma
 	}
@@ -163,27 +163,24 @@ func (d *draft) build(o Options) (mdp.Problem, error) {
 	d.Minimize = d.Minimize || o.Minimize
 	d.Normalize = d.Normalize || o.Normalize
 	if math.IsNaN(d.Gamma) && o.Gamma == nil {
-		return mdp.Problem{}, errors.New(`there is no discount: add "gamma", or give it with --gamma`)
+		return p, errors.New(`there is no discount: add "gamma", or give it with --gamma`)
 	}
 	if d.layout != "" && d.layout != "S,A,S" && d.layout != "A,S,S" {
-		return mdp.Problem{}, fmt.Errorf(`layout %q, want "S,A,S" or "A,S,S"`, d.layout)
+		return p, fmt.Errorf(`layout %q, want "S,A,S" or "A,S,S"`, d.layout)
 	}
 	for _, step := range []func() error{d.arrays, d.number, d.price, d.settle, d.meaning} {
 		if err := step(); err != nil {
-			return mdp.Problem{}, err
+			return p, err
 		}
 	}
-	m, err := d.Build()
-	if err != nil {
-		return mdp.Problem{}, err
+	if p.MDP, err = d.Build(); err != nil {
+		return p, err
 	}
-	m.Warnings = append(d.notes, m.Warnings...)
-	pi0, err := d.policy(m)
-	if err != nil {
-		return mdp.Problem{}, err
+	p.MDP.Warnings = append(d.notes, p.MDP.Warnings...)
+	if p.Pi0, err = d.policy(p.MDP); err != nil {
+		return p, err
 	}
-	problem := mdp.Problem{MDP: m, Pi0: pi0}
-	return problem, problem.Check()
+	return p, p.Check()
 }
 
 // arrays takes the transitions of an array P, whose axes become S, A, S.
@@ -326,17 +323,15 @@ func byRow(list []arrow, s, a int) (t mdp.Transitions, earned []float64) {
 
 // settle makes P and R.
 func (d *draft) settle() error {
-	terminal := make([]bool, d.states.len()+1)
+	terminal := make([]bool, d.states.len()+1) // one more where ends adds a state
 	for _, label := range d.terminal {
 		t, err := d.states.at(label)
 		if err != nil {
 			return fmt.Errorf(`"terminal": %w`, err)
 		}
-		if !terminal[t] {
-			terminal[t], d.Terminal = true, append(d.Terminal, int(t))
-		}
+		terminal[t] = true
 	}
-	named := slices.Clone(d.Terminal)
+	named := slices.Clone(terminal)
 	d.ends(terminal)
 	s, a := d.states.len(), d.actions.len()
 	var earned []float64
@@ -352,12 +347,20 @@ func (d *draft) settle() error {
 		}
 		d.R.Set(i/a, i%a, r)
 	}
+	for t, is := range terminal {
+		if is {
+			d.Terminal = append(d.Terminal, t)
+		}
+	}
 	return d.unpaid(named)
 }
 
 // unpaid returns an error where the file has rewards in states that it names as terminal.
-func (d *draft) unpaid(terminal []int) error {
-	for _, t := range terminal {
+func (d *draft) unpaid(terminal []bool) error {
+	for t, is := range terminal {
+		if !is {
+			continue
+		}
 		values := slices.Clone(d.R.RawRowView(t))
 		if d.r != nil && d.r.flat != nil {
 			width := len(d.r.flat) / d.r.shape[0]
@@ -398,7 +401,7 @@ func (d *draft) idle(terminal []bool) {
 	var idle []string
 	for i, a := 0, d.actions.len(); i < d.states.len(); i++ {
 		if d.P.Offset[i*a] == d.P.Offset[i*a+a] && !terminal[i] {
-			d.Terminal, idle = append(d.Terminal, i), append(idle, mdp.Label(d.states.names, i))
+			terminal[i], idle = true, append(idle, mdp.Label(d.states.names, i))
 		}
 	}
 	if len(idle) > 0 {
@@ -414,21 +417,18 @@ func (d *draft) ends(terminal []bool) {
 	for _, x := range d.list {
 		open[x.s] = open[x.s] || x.p != 0 && (x.r != 0 || x.s != x.t)
 	}
-	end, more := int32(len(open)), false
+	end := len(open)
 	for k, x := range d.list {
 		switch {
 		case !x.ends || terminal[x.t]:
 		case open[x.t]:
-			d.list[k].t, more = end, true
+			d.list[k].t, terminal[end] = int32(end), true
 		default:
 			terminal[x.t] = true
-			d.Terminal = append(d.Terminal, int(x.t))
 		}
 	}
-	if more {
+	if terminal[end] {
 		d.states.grow("end")
-		terminal[end] = true
-		d.Terminal = append(d.Terminal, int(end))
 	}
 }
 
@@ -530,11 +530,9 @@ func (x *axis) take(words []string, list bool, bytes int) error {
 		return fmt.Errorf("%ss were spoken of before this; put it before the transitions", x.what)
 	case len(words) == 0:
 		return fmt.Errorf("there are no %ss", x.what)
-	case list || len(words) > 1:
-		return x.declare(words)
 	}
 	n, err := strconv.Atoi(words[0])
-	if err != nil {
+	if list || len(words) > 1 || err != nil {
 		return x.declare(words)
 	}
 	// What is not named in the file costs memory.

@@ -252,10 +252,7 @@ func (j *scanner) object(visit func(key string) error) error {
 
 func (j *scanner) string() (string, error) {
 	t, err := j.next("a string", '"')
-	if err != nil {
-		return "", err
-	}
-	return t.String(), nil
+	return t.String(), err
 }
 
 // number reads a number; NaN is null.
@@ -291,15 +288,14 @@ func (j *scanner) bool() (bool, error) {
 
 // label reads a name or a whole number.
 func (j *scanner) label() (string, error) {
-	t, err := j.next("a name or the number of a state or action, from 0", '"', '0')
-	if err != nil {
-		return "", err
+	const want = "a name or the number of a state or action, from 0"
+	t, err := j.next(want, '"', '0')
+	if err == nil && t.Kind() == '0' {
+		if _, err = strconv.ParseUint(t.String(), 10, 31); err != nil {
+			err = fmt.Errorf("%.20s stands there, want %s", t, want)
+		}
 	}
-	text := t.String()
-	if _, err := strconv.ParseUint(text, 10, 31); t.Kind() == '0' && err != nil {
-		return "", fmt.Errorf("%.20s stands there, want a name or the number of a state or action, from 0", text)
-	}
-	return text, nil
+	return t.String(), err
 }
 
 var errMixed = errors.New("numbers and lists stand side by side")
@@ -321,8 +317,8 @@ func (j *scanner) tensor() (*tensor, error) {
 			t.flat = append(t.flat, v)
 			return err
 		}
-		lists = append(lists, nil)
-		return j.array(func(k int) error {
+		var list []float64
+		err := j.array(func(k int) error {
 			v, err := math.NaN(), error(nil)
 			if j.PeekKind() == '[' {
 				rows = true
@@ -332,9 +328,11 @@ func (j *scanner) tensor() (*tensor, error) {
 			} else if v, err = j.number(); !math.IsNaN(v) {
 				numbers = true
 			}
-			lists[i] = append(lists[i], v)
+			list = append(list, v)
 			return err
 		})
+		lists = append(lists, list)
+		return err
 	})
 	switch {
 	case err != nil:

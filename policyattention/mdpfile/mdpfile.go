@@ -138,18 +138,11 @@ func extension(name string, data []byte) string {
 		return ".npz"
 	case bytes.HasPrefix(start, []byte("{")) && ext != ".csv":
 		return ".json"
-	case ext == "":
-		return extOf(start)
-	}
-	return ext
-}
-
-// extOf tells a table with commas from a file of Cassandra's by the first line that is no comment.
-func extOf(text []byte) string {
-	switch line := firstLine(text); {
-	case bytes.ContainsAny(line, ",\t"):
+	case ext != "":
+		return ext
+	case bytes.ContainsAny(firstLine(start), ",\t"):
 		return ".csv"
-	case bytes.IndexByte(line, ':') > 0:
+	case bytes.IndexByte(firstLine(start), ':') > 0:
 		return ".mdp"
 	}
 	return ""

@@ -1,6 +1,7 @@
 package mdpfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,16 +39,9 @@ func readPRISM(d *draft, name string, data []byte, open opener) error {
 		return err
 	}
 	p.state = make([]float64, p.n)
-	for _, x := range []struct {
-		ends []string
-		read func(data []byte) error
-	}{
-		{[]string{".srew", "1.srew"}, p.rewards}, {[]string{".trew", "1.trew"}, p.rewards},
-		{[]string{".rew", "1.rew"}, p.rewards}, {[]string{".lab"}, p.initial}, {[]string{".sta"}, p.names},
-	} {
-		if err := p.beside(x.ends, x.read); err != nil {
-			return err
-		}
+	if err := cmp.Or(p.beside(p.rewards, ".srew", "1.srew"), p.beside(p.rewards, ".trew", "1.trew"),
+		p.beside(p.rewards, ".rew", "1.rew"), p.beside(p.initial, ".lab"), p.beside(p.names, ".sta")); err != nil {
+		return err
 	}
 	if !p.priced {
 		return fmt.Errorf("there are no rewards: put %[1]s.srew or %[1]s.trew beside it, as prism -exportmodel "+
@@ -57,7 +51,7 @@ func readPRISM(d *draft, name string, data []byte, open opener) error {
 }
 
 // beside reads the first of the files of the same name with other ends that is there.
-func (p *prism) beside(ends []string, read func(data []byte) error) error {
+func (p *prism) beside(read func(data []byte) error, ends ...string) error {
 	for _, end := range ends {
 		for _, name := range []string{p.name + end, p.name + end + ".gz"} {
 			data, err := p.open(name)

@@ -2,6 +2,7 @@ package mdpfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
@@ -67,7 +68,6 @@ type solution struct {
 
 func (x solution) csv(w io.Writer) error {
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	table := csv.NewWriter(w)
 	rows := [][]string{{"state", "action", "probability", "q", "v"}}
 	for s, v := range x.v {
 		for a, p := range x.policy.RawRowView(s) {
@@ -77,7 +77,7 @@ func (x solution) csv(w io.Writer) error {
 			}
 		}
 	}
-	return table.WriteAll(rows)
+	return csv.NewWriter(w).WriteAll(rows)
 }
 
 func (x solution) json(w io.Writer) error {
@@ -125,10 +125,8 @@ func (x solution) svg(w io.Writer) error {
 	for _, v := range inside {
 		low, high = min(low, v), max(high, v)
 	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" `+
-		`text-anchor="middle">`+"\n",
-		m.Columns*side, m.Rows*side)
+	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" `+
+		`text-anchor="middle">`+"\n", m.Columns*side, m.Rows*side)
 	for s, v := range inside {
 		left, top, share := s%m.Columns*side, s/m.Columns*side, 0.5
 		if high > low {
@@ -137,20 +135,19 @@ func (x solution) svg(w io.Writer) error {
 		if m.Minimize {
 			share = 1 - share
 		}
-		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%d" height="%d" stroke="gray" fill="hsl(210 60%% %.0f%%)"/>`, left,
+		fmt.Fprintf(w, `<rect x="%d" y="%d" width="%d" height="%d" stroke="gray" fill="hsl(210 60%% %.0f%%)"/>`, left,
 			top, side, side, 95-45*share)
-		fmt.Fprintf(&b, `<text x="%d" y="%d" font-size="9">%.4g</text>`, left+side/2, top+side-5, v)
+		fmt.Fprintf(w, `<text x="%d" y="%d" font-size="9">%.4g</text>`, left+side/2, top+side-5, v)
 		if mark := x.mark(s); mark != "" {
-			fmt.Fprintf(&b, `<text x="%d" y="%d" font-size="18">`, left+side/2, top+side/2+3)
-			if err := xml.EscapeText(&b, []byte(mark)); err != nil {
+			fmt.Fprintf(w, `<text x="%d" y="%d" font-size="18">`, left+side/2, top+side/2+3)
+			if err := xml.EscapeText(w, []byte(mark)); err != nil {
 				return err
 			}
-			b.WriteString("</text>")
+			fmt.Fprint(w, "</text>")
 		}
-		b.WriteString("\n")
+		fmt.Fprintln(w)
 	}
-	b.WriteString("</svg>\n")
-	_, err := w.Write(b.Bytes())
+	_, err := fmt.Fprintln(w, "</svg>")
 	return err
 }
 
@@ -160,8 +157,5 @@ func (x solution) mark(s int) string {
 		return ""
 	}
 	name := mdp.Label(x.m.ActionNames, floats.MaxIdx(x.policy.RawRowView(s)))
-	if arrow, ok := arrows[strings.ToLower(name)]; ok {
-		return arrow
-	}
-	return name
+	return cmp.Or(arrows[strings.ToLower(name)], name)
 }
