@@ -234,20 +234,17 @@ func (a *answer) report() map[string]any {
 		return rows
 	}
 	_, worst := a.Optimum.Uncertain()
-	bound := a.Theorem2
 	certificate := map[string]any{"proven": finite(a.proven()), "zeta": a.Zeta, "delta": a.Delta,
 		"optimality_error": worst}
 	if m.Gamma < 1 {
-		certificate["bound"], certificate["terms"] = bound.Total(), bound
+		certificate["bound"], certificate["terms"] = a.Theorem2.Total(), a.Theorem2
 	}
 	out := map[string]any{
 		"policy": mdp.ToRows(a.Policy.Pi), "q": table(a.Q), "q_star": table(a.Optimum.Q), "q_pi": table(a.q),
 		"v": row(a.v), "v_star": row(a.Optimum.V), "states": m.StateNames, "actions": m.ActionNames,
 		"eta": a.Loop.Eta, "rounds": a.Round, "losses": a.losses, "loss": finite(a.distance / a.Normalizer),
-		"exact":    a.q != nil,
-		"distance": finite(a.distance), "normalizer": a.Normalizer, "certificate": certificate,
-		"tied_states": a.Optimum.Tied(),
-		"optimal":     a.optimal(), "warnings": a.warnings,
+		"exact": a.q != nil, "distance": finite(a.distance), "normalizer": a.Normalizer, "certificate": certificate,
+		"tied_states": a.Optimum.Tied(), "optimal": a.optimal(), "warnings": a.warnings,
 	}
 	if a.q != nil {
 		out["worst_state"] = map[string]any{"state": stateName(m, a.shortfall.State), "lost": a.shortfall.Lost,
@@ -315,9 +312,8 @@ func (a *answer) show(out io.Writer) error {
 		fmt.Fprintf(out, "several actions are optimal in %d of %d states\n", tied, m.States())
 	}
 	if c := a.certified; c != nil {
-		fmt.Fprintf(out, "largest residuals of the decoder: actor %.3g (certified ≤ %.3g), critic %.3g (certified "+
-			"≤ %.3g)\n",
-			a.Zeta, c.Zeta, a.Delta, c.DeltaWeighted())
+		fmt.Fprintf(out, "largest residuals of the decoder: actor %.3g (certified ≤ %.3g), "+
+			"critic %.3g (certified ≤ %.3g)\n", a.Zeta, c.Zeta, a.Delta, c.DeltaWeighted())
 	}
 	return a.table(out)
 }
@@ -341,9 +337,8 @@ func (a *answer) table(out io.Writer) error {
 		if a.v != nil {
 			value = fmt.Sprintf("%.4f", scalar.Round(a.worth(a.v[s]), 4)) // never −0
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.4f\t%s\t%.4f\t\n",
-			stateName(m, s), mdp.Label(m.ActionNames, action), pi[action], value,
-			scalar.Round(a.worth(a.Optimum.V[s]), 4))
+		fmt.Fprintf(w, "%s\t%s\t%.4f\t%s\t%.4f\t\n", stateName(m, s), mdp.Label(m.ActionNames, action),
+			pi[action], value, scalar.Round(a.worth(a.Optimum.V[s]), 4))
 	}
 	if err := w.Flush(); err != nil {
 		return err

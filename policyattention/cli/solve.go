@@ -26,19 +26,16 @@ import (
 )
 
 type solveCmd struct {
-	MDP       string   `help:"${mdp}" required:"" type:"existingfile" placeholder:"FILE"`
-	Gamma     *float64 `help:"Discount γ, in place of the file's."`
-	Layout    string   `help:"Axes of an array P, in place of the file's." placeholder:"S,A,S|A,S,S"`
-	Minimize  bool     `help:"Rewards are costs."`
-	Normalize bool     `help:"Divide rows of P by their sums."`
-	Actor     string   `help:"${actor}" default:"exact" placeholder:"exact|decoder|any|CHECKPOINT"`
-	Critic    string   `help:"${critic}" enum:",exact,value,mean,memory" default:"" placeholder:"CRITIC"`
-	Samples   int      `help:"Transitions of every state and action that a critic samples a round." default:"6"`
-	Seed      uint64   `help:"Seed of these samples." default:"1"`
-	Rounds    int      `help:"Rounds at most." default:"1000"`
-	Tol       float64  `help:"${tol}" default:"1e-6"`
-	Out       string   `help:"${out}" placeholder:"FILE" type:"path"`
-	Eta       string   `help:"${eta}" default:"0.8" placeholder:"NUMBER|auto"`
+	MDP string `help:"${mdp}" required:"" type:"existingfile" placeholder:"FILE"`
+	mdpfile.Options
+	Actor   string  `help:"${actor}" default:"exact" placeholder:"exact|decoder|any|CHECKPOINT"`
+	Critic  string  `help:"${critic}" enum:",exact,value,mean,memory" default:"" placeholder:"CRITIC"`
+	Samples int     `help:"Transitions of every state and action that a critic samples a round." default:"6"`
+	Seed    uint64  `help:"Seed of these samples." default:"1"`
+	Rounds  int     `help:"Rounds at most." default:"1000"`
+	Tol     float64 `help:"${tol}" default:"1e-6"`
+	Out     string  `help:"${out}" placeholder:"FILE" type:"path"`
+	Eta     string  `help:"${eta}" default:"0.8" placeholder:"NUMBER|auto"`
 }
 
 // errUncertain is returned where Q* is not exact enough to measure by.
@@ -53,8 +50,7 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 		return fmt.Errorf("%w: --rounds=%d, want at least 1", errUsage, s.Rounds)
 	case !(s.Tol >= 0):
 		return fmt.Errorf("%w: --tol=%v, want a number ≥ 0", errUsage, s.Tol)
-	case s.Out != "" && !slices.Contains([]string{".csv", ".npz", ".json", ".svg"},
-		strings.ToLower(filepath.Ext(s.Out))):
+	case s.Out != "" && !slices.Contains(strings.Fields(".csv .npz .json .svg"), strings.ToLower(filepath.Ext(s.Out))):
 		return fmt.Errorf("%w: --out=%s, want a name that ends in .csv, .npz, .json or .svg", errUsage, s.Out)
 	}
 	problem, err := await(ctx, "while the problem was read", s.read)
@@ -66,8 +62,7 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 		a.warn("%s", w)
 	}
 	a.announce(problem.MDP)
-	scale, err := await(ctx, "before Q* was found",
-		func() (*control.Scale, error) { return control.NewScale(problem) })
+	scale, err := await(ctx, "before Q* was found", func() (*control.Scale, error) { return control.NewScale(problem) })
 	if err != nil {
 		return err
 	}
@@ -95,9 +90,8 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 
 // read returns the problem.
 func (s solveCmd) read() (mdp.Problem, error) {
-	options := mdpfile.Options{Gamma: s.Gamma, Layout: s.Layout, Minimize: s.Minimize, Normalize: s.Normalize}
 	if s.MDP != "-" {
-		return mdpfile.Read(s.MDP, options)
+		return mdpfile.Read(s.MDP, s.Options)
 	}
 	data, err := io.ReadAll(io.LimitReader(os.Stdin, mdpfile.MaxBytes+1))
 	if err != nil {
@@ -106,7 +100,7 @@ func (s solveCmd) read() (mdp.Problem, error) {
 	if len(data) > mdpfile.MaxBytes {
 		return mdp.Problem{}, fmt.Errorf("standard input holds more than %d bytes", mdpfile.MaxBytes)
 	}
-	return mdpfile.Decode("standard input", data, options)
+	return mdpfile.Decode("standard input", data, s.Options)
 }
 
 // await returns what f does, or an error at once when ctx is cancelled, which says when that was.
@@ -147,11 +141,8 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 	case "exact":
 	case "decoder":
 		bound := cmp.Or(m.RMax(), 1) // where there are no rewards a cap must be above 0
-		d, err := decoder.New(decoder.Caps{
-			States: m.States(), Actions: m.Actions(), Gamma: m.Gamma, RMax: bound,
-			EtaMin: eta, EtaMax: eta, Rounds: a.Rounds,
-			Routing: 1e-6, Alpha: .05, Packets: 1, // nothing is sampled
-		})
+		d, err := decoder.New(decoder.Caps{States: m.States(), Actions: m.Actions(), Gamma: m.Gamma, RMax: bound,
+			EtaMin: eta, EtaMax: eta, Rounds: a.Rounds, Routing: 1e-6, Alpha: .05, Packets: 1}) // nothing is sampled
 		if err != nil {
 			return loop, err
 		}
@@ -173,9 +164,8 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 				"actor was tried up to %.0e: it may lock up", ratio, deepest)
 		}
 		if least := leastPositive(scale.Problem.Pi0); least < math.Exp(anymdp.LogFloor) {
-			a.warn("the actor's network sees no share of mass below e^%d = %.0e; π₀ holds %.2g "+
-				"(its logarithm is added, so no action is lost)",
-				anymdp.LogFloor, math.Exp(anymdp.LogFloor), least)
+			a.warn("the actor's network sees no share of mass below e^%d = %.0e; π₀ holds %.2g (its logarithm is "+
+				"added, so no action is lost)", anymdp.LogFloor, math.Exp(anymdp.LogFloor), least)
 		}
 	default:
 		if m.Masked() {

@@ -14,9 +14,9 @@ import (
 
 // columns are what a table of transitions is made of, by the names that they go by.
 var columns = map[string]string{
-	"state": "state", "s": "state", "action": "action", "a": "action", "next": "next", "next_state": "next", "s'": "next",
-	"probability": "probability", "prob": "probability", "p": "probability", "reward": "reward", "r": "reward",
-	"cost": "cost", "ends": "ends", "terminated": "ends", "done": "ends",
+	"state": "state", "s": "state", "action": "action", "a": "action", "next": "next", "next_state": "next",
+	"s'": "next", "probability": "probability", "prob": "probability", "p": "probability", "reward": "reward",
+	"r": "reward", "cost": "cost", "ends": "ends", "terminated": "ends", "done": "ends",
 }
 
 // readCSV reads a table of transitions with the columns state, action, next, probability and

@@ -30,12 +30,12 @@ const (
 	maxPacked = 32
 )
 
-// Options say what a file does not. The zero value adds nothing.
+// Options say what a file does not, also as flags of the command. The zero value adds nothing.
 type Options struct {
-	Gamma     *float64 // the discount, in place of the file's
-	Layout    string   // the axes of an array P, "S,A,S" or "A,S,S" (pymdptoolbox), in place of the file's
-	Minimize  bool     // rewards are costs
-	Normalize bool     // see mdp.Model
+	Gamma     *float64 `help:"Discount γ, in place of the file's."`
+	Layout    string   `help:"Axes of an array P, in place of the file's." placeholder:"S,A,S|A,S,S"`
+	Minimize  bool     `help:"Rewards are costs."`
+	Normalize bool     `help:"Divide rows of P by their sums."` // see mdp.Model
 }
 
 // opener reads a file that another one names, or one beside it.
