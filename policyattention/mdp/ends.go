@@ -68,10 +68,8 @@ func (m *MDP) ending() (lost int) {
 	s, a := m.R.Dims()
 	before, reached, queue := m.predecessors(), m.isTerminal(), slices.Clone(m.Terminal)
 	m.proper = make([]int, s)
-	for len(queue) > 0 {
-		t := queue[0]
-		queue = queue[1:]
-		for _, pair := range before[t] {
+	for k := 0; k < len(queue); k++ {
+		for _, pair := range before[queue[k]] {
 			if i := int(pair) / a; !reached[i] {
 				reached[i], m.proper[i] = true, int(pair)%a
 				queue = append(queue, i)
@@ -99,16 +97,14 @@ func (m *MDP) avoiding() []bool {
 	s, a := m.R.Dims()
 	before := m.predecessors()
 	stays, ways := make([]bool, s*a), make([]int, s)
-	out, queue := m.isTerminal(), append([]int(nil), m.Terminal...)
+	out, queue := m.isTerminal(), slices.Clone(m.Terminal)
 	for i := range stays {
 		if stays[i] = !out[i/a] && m.Exists(i/a, i%a); stays[i] {
 			ways[i/a]++
 		}
 	}
-	for len(queue) > 0 {
-		t := queue[0]
-		queue = queue[1:]
-		for _, i := range before[t] {
+	for k := 0; k < len(queue); k++ {
+		for _, i := range before[queue[k]] {
 			if !stays[i] {
 				continue
 			}

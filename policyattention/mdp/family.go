@@ -42,12 +42,8 @@ func NewProblem(gamma float64, p, r, pi0 *mat.Dense) (Problem, error) {
 	if pi0 == nil {
 		pi0 = m.Uniform()
 	}
-	problem := Problem{MDP: m, Pi0: pi0}
-	if err := problem.Check(); err != nil {
-		return Problem{}, err
-	}
-	problem.Pi0 = mat.DenseCopyOf(pi0)
-	return problem, nil
+	problem := Problem{MDP: m, Pi0: mat.DenseCopyOf(pi0)}
+	return problem, problem.Check()
 }
 
 // Check reports a missing MDP, and a π₀ that is not one of its policies.
@@ -101,13 +97,12 @@ const (
 // Draw returns n problems with s states and a actions. Problem i is a pure
 // function of the family, root, s, a and i, so a longer list starts with the
 // shorter one.
-func (f Family) Draw(root uint64, s, a, n int) ([]Problem, error) {
+func (f Family) Draw(root uint64, s, a, n int) (problems []Problem, err error) {
 	if n < 0 {
 		return nil, fmt.Errorf("mdp: family %q asked for %d problems", f, n)
 	}
-	problems := make([]Problem, n)
+	problems = make([]Problem, n)
 	for i := range problems {
-		var err error
 		if problems[i], err = f.one(root, s, a, i); err != nil {
 			return nil, err
 		}
@@ -116,10 +111,9 @@ func (f Family) Draw(root uint64, s, a, n int) ([]Problem, error) {
 }
 
 // Pick returns some of the problems that Draw returns, by their places, with these as their Numbers.
-func (f Family) Pick(root uint64, s, a int, places []int32) ([]Problem, error) {
-	problems := make([]Problem, len(places))
+func (f Family) Pick(root uint64, s, a int, places []int32) (problems []Problem, err error) {
+	problems = make([]Problem, len(places))
 	for k, i := range places {
-		var err error
 		if problems[k], err = f.one(root, s, a, int(i)); err != nil {
 			return nil, err
 		}
@@ -150,20 +144,19 @@ func (f Family) drawMDP(rng *rand.Rand, s, a int) (*MDP, error) {
 	}
 	for i := range s * a {
 		row := p.RawRowView(i)
-		switch f {
-		case SparseTransitions:
+		if f == SparseTransitions {
 			weights := make([]float64, 2)
 			dirichlet(rng, weights)
 			for k, t := range rng.Perm(s)[:2] {
 				row[t] = weights[k]
 			}
-		case StrongMixing:
-			dirichlet(rng, row)
+			continue
+		}
+		dirichlet(rng, row)
+		if f == StrongMixing {
 			for t := range row {
 				row[t] = 0.1*row[t] + 0.9/float64(s)
 			}
-		default:
-			dirichlet(rng, row)
 		}
 	}
 	rewards := r.RawMatrix().Data

@@ -90,10 +90,7 @@ func (m *MDP) DenseP() *mat.Dense {
 	s, a := m.R.Dims()
 	p := mat.NewDense(s*a, s, nil)
 	for i := range s * a {
-		states, row := m.next.Row(i)
-		for k, t := range states {
-			p.Set(i, int(t), row[k])
-		}
+		p.SetRow(i, m.Next(i/a, i%a))
 	}
 	return p
 }

@@ -145,16 +145,13 @@ func (m *MDP) checkMeaning(s, a int) error {
 			return fmt.Errorf("mdp: terminal state %d does not exist, want one of 0 … %d", t, s-1)
 		}
 	}
-	for _, names := range []struct {
-		of   string
-		list *[]string
-		want int
-	}{{"states", &x.StateNames, s}, {"actions", &x.ActionNames, a}} {
-		if n := len(*names.list); n != 0 && n != names.want {
-			return fmt.Errorf("mdp: %d names of %s, want %d", n, names.of, names.want)
-		}
-		*names.list = slices.Clone(*names.list)
+	if n := len(x.StateNames); n != 0 && n != s {
+		return fmt.Errorf("mdp: %d names of states, want %d", n, s)
 	}
+	if n := len(x.ActionNames); n != 0 && n != a {
+		return fmt.Errorf("mdp: %d names of actions, want %d", n, a)
+	}
+	x.StateNames, x.ActionNames = slices.Clone(x.StateNames), slices.Clone(x.ActionNames)
 	inside := s
 	if slices.Contains(x.Terminal, s-1) && x.Columns > 0 && x.Rows == (s-1)/x.Columns {
 		inside--
@@ -188,9 +185,8 @@ func (m *MDP) setRewards(r *mat.Dense) error {
 				}
 				m.missing[i*a+j] = true
 			case math.IsNaN(v) || math.IsInf(v, 1):
-				return fmt.Errorf(
-					"mdp: %s r(s=%d,a=%d) is %v, want a finite number, or %v where the state does not have "+
-						"the action", name, i, j, r.At(i, j), none)
+				return fmt.Errorf("mdp: %s r(s=%d,a=%d) is %v, want a finite number, or %v where the state does not "+
+					"have the action", name, i, j, r.At(i, j), none)
 			default:
 				exist++
 			}
@@ -283,9 +279,8 @@ func repair(states []int32, row []float64, n int, normalize bool) (off float64, 
 		case p < 0 && (p >= -negligible || normalize && p >= -Rounded):
 			row[i] = 0
 		case p < 0 && p >= -Rounded:
-			return 0, fmt.Errorf(
-				"has entry %d equal to %v; ask for rows to be normalized (--normalize), and it is taken for 0",
-				state, p)
+			return 0, fmt.Errorf("has entry %d equal to %v; ask for rows to be normalized (--normalize), and it is "+
+				"taken for 0", state, p)
 		case !(p >= 0 && p <= math.MaxFloat64):
 			return 0, fmt.Errorf("has entry %d equal to %v, want a probability", state, p)
 		}

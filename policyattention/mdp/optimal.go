@@ -283,16 +283,11 @@ func (m *MDP) conclude(e *Optimum, advantages []double, size []float64, toleranc
 		e.less[i] = max(0, advantages[now].minus(advantages[i]))
 		e.optimal[i] = !out[i] && e.less[i] <= tolerance*(size[i]+size[now])+underflow
 	}
-	steps := make([]float64, n)
-	for s := range steps {
-		steps[s] = 1 / (1 - m.Gamma)
-	}
+	steps := slices.Repeat([]float64{1 / (1 - m.Gamma)}, n)
 	if m.Gamma == 1 {
-		for s, terminal := range m.isTerminal() {
-			steps[s] = 1
-			if terminal {
-				steps[s] = 0
-			}
+		steps = slices.Repeat([]float64{1}, n)
+		for _, t := range m.Terminal {
+			steps[t] = 0
 		}
 		solve(steps)
 	}
