@@ -223,13 +223,9 @@ func (a *answer) report() map[string]any {
 		}
 		return out
 	}
-	table := func(x *mat.Dense) [][]*float64 {
-		if x == nil {
-			return nil
-		}
-		rows := make([][]*float64, m.States())
-		for s := range rows {
-			rows[s] = row(x.RawRowView(s))
+	table := func(x *mat.Dense) (rows [][]*float64) {
+		for s := 0; x != nil && s < m.States(); s++ {
+			rows = append(rows, row(x.RawRowView(s)))
 		}
 		return rows
 	}
@@ -260,7 +256,6 @@ func (a *answer) report() map[string]any {
 	return out
 }
 
-// optimal returns the optimal actions of each state.
 func (a *answer) optimal() [][]int {
 	list := make([][]int, a.Problem.MDP.States())
 	for s := range list {

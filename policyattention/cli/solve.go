@@ -88,7 +88,6 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 	return cmp.Or(stopped, uncertain)
 }
 
-// read returns the problem.
 func (s solveCmd) read() (mdp.Problem, error) {
 	if s.MDP != "-" {
 		return mdpfile.Read(s.MDP, s.Options)
@@ -123,7 +122,6 @@ func await[T any](ctx context.Context, when string, f func() (T, error)) (T, err
 	}
 }
 
-// loop returns the loop that is asked for.
 func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 	m := scale.Problem.MDP
 	eta, err := a.step(scale.Optimum, m)
@@ -183,9 +181,7 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 		if loop.Actor, err = model.Actor(); err != nil {
 			return loop, err
 		}
-		for _, w := range unfamiliar(model.Config, scale, eta) {
-			a.warn("%s", w)
-		}
+		a.unfamiliar(model.Config, scale, eta)
 	}
 	return loop, nil
 }
@@ -206,7 +202,6 @@ func largest(q *mat.Dense) float64 {
 	return top
 }
 
-// step returns the step size that is asked for.
 func (s solveCmd) step(o *mdp.Optimum, m *mdp.MDP) (float64, error) {
 	if s.Eta != "auto" {
 		eta, err := strconv.ParseFloat(s.Eta, 64)
@@ -222,43 +217,41 @@ func (s solveCmd) step(o *mdp.Optimum, m *mdp.MDP) (float64, error) {
 	return eta, nil
 }
 
-// unfamiliar says in what a problem and a step size lie outside of what an actor of
+// unfamiliar warns of all in which a problem and a step size lie outside of what an actor of
 // fixed shape was trained on. It answers there too, but what it answers may be anything.
-func unfamiliar(c train.Config, scale *control.Scale, eta float64) (warnings []string) {
+func (a *answer) unfamiliar(c train.Config, scale *control.Scale, eta float64) {
 	p, m := scale.Problem, scale.Problem.MDP
-	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if lo, hi := c.Recipe.EtaMin, c.Recipe.EtaMax; eta < lo || eta > hi {
-		warn("the actor was trained on step sizes in [%v, %v]; η = %.4g may give any policy (see --eta)", lo, hi, eta)
+		a.warn("the actor was trained on step sizes in [%v, %v]; η = %.4g may give any policy (see --eta)", lo,
+			hi, eta)
 	}
 	if m.Gamma != mdp.Discount {
-		warn("the actor was trained on problems with γ = %v; γ = %v may give any policy", mdp.Discount, m.Gamma)
+		a.warn("the actor was trained on problems with γ = %v; γ = %v may give any policy", mdp.Discount, m.Gamma)
 	}
 	// The rewards of the training distribution lie in [−1, 1].
 	if m.RMax() > 1 {
-		warn("the actor was trained on rewards of at most 1 in size; %.4g may give any policy", m.RMax())
+		a.warn("the actor was trained on rewards of at most 1 in size; %.4g may give any policy", m.RMax())
 	}
 	// Uniform rewards on [−1, 1] have one sign in one of 2,048 problems with twelve pairs.
 	if lo, hi := mat.Min(m.R), mat.Max(m.R); lo >= 0 && hi > 0 || hi <= 0 && lo < 0 {
-		warn("the actor was trained on rewards of both signs; rewards from %.4g to %.4g may give any policy", lo, hi)
+		a.warn("the actor was trained on rewards of both signs; rewards from %.4g to %.4g may give any policy", lo, hi)
 	}
 	if least := mat.Min(p.Pi0); c.Recipe.Readout == train.NetworkReadout && least < leastMass {
-		warn("the actor was trained on policies that begin with more than %v on most actions; from %.2g "+
+		a.warn("the actor was trained on policies that begin with more than %v on most actions; from %.2g "+
 			"the best action may never be found", leastMass, least)
 	}
 	if least := leastPositive(p.Pi0); least < math.Exp(control.LogFloor) {
-		warn("the actor sees no probability below e^%d = %.0e; π₀ holds %.2g", control.LogFloor,
+		a.warn("the actor sees no probability below e^%d = %.0e; π₀ holds %.2g", control.LogFloor,
 			math.Exp(control.LogFloor), least)
 	}
 	q, optimum := scale.Start, scale.Optimum.Q
 	least, most := min(mat.Min(q), mat.Min(optimum)), max(mat.Max(q), mat.Max(optimum))
 	if lo, hi := valueRange[0], valueRange[1]; least < lo || most > hi {
-		warn("the actor was trained on values between about %v and %v; from %.3g to %.3g it may give any policy",
+		a.warn("the actor was trained on values between about %v and %v; from %.3g to %.3g it may give any policy",
 			lo, hi, least, most)
 	}
-	return warnings
 }
 
-// leastPositive returns the least probability above 0.
 func leastPositive(pi *mat.Dense) float64 {
 	least := 1.0
 	for _, p := range pi.RawMatrix().Data {
@@ -269,16 +262,14 @@ func leastPositive(pi *mat.Dense) float64 {
 	return least
 }
 
-// leastMass is the mass that 99 of 100 actions exceed in the first rounds that the actors
-// of fixed shape were trained on: π₀ is drawn from Dirichlet(1, 1, 1), where P(π(a) < x)
-// is about 2x.
+// leastMass is the mass that 99 of 100 actions exceed in the first rounds that the actors of fixed shape were trained
+// on: π₀ is drawn from Dirichlet(1, 1, 1), where P(π(a) < x) is about 2x.
 const leastMass = .005
 
 // valueRange holds all values of the 6,144 contexts that the first identities of S = 4, 8
 // and 16 were trained on: −7.58 to 8.93.
 var valueRange = [2]float64{-7.6, 9}
 
-// critic returns the critic that is asked for.
 func (s solveCmd) critic() (control.Critic, error) {
 	switch {
 	case s.Critic == "value", s.Critic == "" && s.grows():

@@ -21,7 +21,6 @@ import (
 	"icrl/policyattention/results"
 )
 
-// show prints a table.
 func (g *globals) show(t report.Table, format string) error {
 	if g.JSON {
 		format = "json"

@@ -50,9 +50,8 @@ func (m *MDP) values(v, advantages []double, sizes []float64) *mat.Dense {
 	return q
 }
 
-// residual returns r^π + γP^π v − v [S] and the sizes of what is added up, in states that do
-// not end an episode. Sizes have a floor at 1e-12 of the largest, so that a value of
-// 0 has rounding too.
+// residual returns r^π + γP^π v − v [S] and the sizes of what is added up, in states that do not end an episode.
+// Sizes have a floor at 1e-12 of the largest, so that a value of 0 has rounding too.
 func (m *MDP) residual(pi *mat.Dense, v []double) (rest, size []float64) {
 	n, a := m.R.Dims()
 	rest, size = make([]float64, n), make([]float64, n)
@@ -78,9 +77,8 @@ func (m *MDP) residual(pi *mat.Dense, v []double) (rest, size []float64) {
 	return rest, size
 }
 
-// refine adds corrections to the values v [S] of the policy pi, until one is below the share
-// goal of what is added up in each state, or they cease to shrink. It returns the
-// largest share of the last that was added.
+// refine adds corrections to the values v [S] of the policy pi, until one is below the share goal of what is added up
+// in each state, or they cease to shrink. It returns the largest share of the last that was added.
 func (m *MDP) refine(pi *mat.Dense, solve solver, v []double, goal float64) (last float64) {
 	for last = math.Inf(1); last > goal; {
 		d, of := m.residual(pi, v)
@@ -191,8 +189,7 @@ func (m *MDP) anyPolicy() []int {
 	return policy
 }
 
-// double is an unevaluated sum hi+lo of two float64 with |lo| at most half an ulp of hi:
-// some 106 bits (Dekker, 1971).
+// double is an unevaluated sum hi+lo of two float64 with |lo| at most half an ulp of hi: some 106 bits (Dekker, 1971).
 type double struct{ hi, lo float64 }
 
 func (x double) float() float64 { return x.hi + x.lo }
@@ -224,7 +221,6 @@ func normal(hi, lo float64) double {
 	return double{sum, lo - (sum - hi)}
 }
 
-// plus returns x+b.
 func (x double) plus(b float64) double {
 	sum := twoSum(x.hi, b)
 	return normal(sum.hi, sum.lo+x.lo)
@@ -240,7 +236,6 @@ func (x double) add(y double) double {
 // minus returns x−y, rounded.
 func (x double) minus(y double) float64 { return x.add(double{-y.hi, -y.lo}).float() }
 
-// times returns x·b.
 func (x double) times(b float64) double {
 	p := twoProduct(x.hi, b)
 	return normal(p.hi, p.lo+float64(x.lo*b))

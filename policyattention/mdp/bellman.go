@@ -14,8 +14,7 @@ import (
 // The backups sum in index order with plain loops: their bits are then the same
 // on every platform, which gonum's assembly kernels do not promise.
 
-// EvaluationBackup returns the one-step policy-evaluation backup [S, A] of equation
-// (2),
+// EvaluationBackup returns the one-step policy-evaluation backup [S, A] of equation (2),
 //
 //	(F^π Q)(s,a) = r(s,a) + γ E_{S'|s,a} ⟨π(·|S'), Q(S',·)⟩.
 //
@@ -61,9 +60,8 @@ func (m *MDP) backup(v []float64) *mat.Dense {
 	return q
 }
 
-// PolicyValue returns the action values Q^π [S, A] of the policy pi [S, A], exact to
-// rounding: by a refined solve of (I - γ P^π) V = r^π. It returns an
-// error when pi is not a policy of m or, at γ = 1, may never end.
+// PolicyValue returns the action values Q^π [S, A] of the policy pi [S, A], exact to rounding: by a refined solve of
+// (I - γ P^π) V = r^π. It returns an error when pi is not a policy of m or, at γ = 1, may never end.
 func (m *MDP) PolicyValue(pi *mat.Dense) (*mat.Dense, error) { return m.PolicyValueFrom(pi, nil) }
 
 // PolicyValueFrom is PolicyValue, found sooner on large problems where q [S, A] is nearly Q^π.
@@ -140,10 +138,9 @@ func (x Shortfall) Relative() float64 {
 	return x.Lost / x.Unit
 }
 
-// Shortfall compares the values v [S] of a policy with optimal ones. Episodes begin
-// where the start distribution lets them, or anywhere where there is none; the unit is then
-// of the states that an optimal action leads to from another one, so that a sink which
-// only mistakes lead to is no part of it.
+// Shortfall compares the values v [S] of a policy with optimal ones. Episodes begin where the start distribution lets
+// them, or anywhere where there is none; the unit is then of the states that an optimal action leads to from another
+// one, so that a sink which only mistakes lead to is no part of it.
 func (m *MDP) Shortfall(o *Optimum, v []float64) Shortfall {
 	optimal := m.reachable(func(s, a int) bool { return o.Optimal(s, a) })
 	possible := m.reachable(func(s, a int) bool { return true })

@@ -10,8 +10,7 @@ import (
 // Tsitsiklis, An analysis of stochastic shortest path problems, 1991): every policy ends
 // surely; or some policy does from every state, and whoever never ends pays for ever.
 
-// checkEnds reports why sums of all rewards may not exist, and makes a policy that ends
-// surely from every state.
+// checkEnds reports why sums of all rewards may not exist, and makes a policy that ends surely from every state.
 func (m *MDP) checkEnds() error {
 	a := m.Actions()
 	m.pinAbsorbing()

@@ -1,10 +1,9 @@
 // Package mdp holds finite Markov decision processes, their Bellman operators, exact
 // solutions, and the distributions from which the experiments draw them.
 //
-// A table over states and actions (rewards r, action values Q, policies π) is a gonum
-// matrix [S, A]. Transition probabilities are kept by successors: row s·A+a of P [S·A, S] is
-// P(·|s,a), and MDP.DenseP makes the matrix of it. What values mean is in bellman.go, how
-// they are found exactly in optimal.go, advantage.go and solve.go.
+// A table over states and actions (rewards r, action values Q, policies π) is a gonum matrix [S, A]. Transition
+// probabilities are kept by successors: row s·A+a of P [S·A, S] is P(·|s,a), and MDP.DenseP makes the matrix of it.
+// What values mean is in bellman.go, how they are found exactly in optimal.go, advantage.go and solve.go.
 package mdp
 
 import (
@@ -17,8 +16,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Tolerance is how far the sum of a probability row may lie from one. No entry
-// may lie below zero.
+// Tolerance is how far the sum of a probability row may lie from one. No entry may lie below zero.
 const Tolerance = 1e-9
 
 // MDP is a finite Markov decision process (Section 3 of the paper). Build one with New or
@@ -38,9 +36,8 @@ type MDP struct {
 	proper  []int       // at γ = 1, a policy [S] that ends surely
 }
 
-// New returns the MDP with discount gamma and copies of the transitions p [S·A, S] and the
-// rewards r [S, A]; see Model for all that a problem may say. The error names the first
-// input that is not what it must be.
+// New returns the MDP with discount gamma and copies of the transitions p [S·A, S] and the rewards r [S, A]; see Model
+// for all that a problem may say. The error names the first input that is not what it must be.
 func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
 	if p == nil || r == nil || p.IsEmpty() || r.IsEmpty() {
 		return nil, errors.New("mdp: transitions P and rewards r must not be empty")
@@ -114,8 +111,7 @@ func (m *MDP) Next(s, a int) []float64 {
 // Reward returns r(s,a).
 func (m *MDP) Reward(s, a int) float64 { return m.R.At(s, a) }
 
-// Transition draws a transition from the state s under the action a: a reward and a
-// successor, by one number of rng.
+// Transition draws a transition from the state s under the action a: a reward and a successor, by one number of rng.
 func (m *MDP) Transition(rng *rand.Rand, s, a int) (reward float64, next int) {
 	if m.Drawn != nil {
 		*m.Drawn++
@@ -162,8 +158,7 @@ func CheckPolicy(pi *mat.Dense, s, a int) error {
 	return CheckRows("policy", pi)
 }
 
-// CheckTable reports why the table called name is not [S, A] and finite, or −∞ where an
-// action does not exist.
+// CheckTable reports why the table called name is not [S, A] and finite, or −∞ where an action does not exist.
 func (m *MDP) CheckTable(name string, x *mat.Dense) error {
 	s, a := m.R.Dims()
 	return checkTable(name, x, s, a, m.missing)
@@ -190,8 +185,7 @@ func checkTable(name string, x *mat.Dense, s, a int, missing []bool) error {
 	return nil
 }
 
-// CheckRows reports the first row of the table called name that is not a
-// probability distribution within Tolerance.
+// CheckRows reports the first row of the table called name that is not a probability distribution within Tolerance.
 func CheckRows(name string, pi *mat.Dense) error {
 	for s := range pi.RawMatrix().Rows {
 		sum := 0.0

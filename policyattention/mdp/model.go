@@ -40,8 +40,7 @@ func (t *Transitions) Row(i int) (states []int32, p []float64) {
 
 // Meaning is what a problem says of itself beyond P, r and γ.
 type Meaning struct {
-	// Minimize says that rewards are costs with their sign turned, and values too: what is
-	// printed turns them back.
+	// Minimize says that rewards are costs with their sign turned, and values too: what is printed turns them back.
 	Minimize bool
 	// Start [S] is the distribution of the first state; nil where there is none.
 	Start []float64

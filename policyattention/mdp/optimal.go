@@ -14,9 +14,8 @@ type Optimum struct {
 	Q      *mat.Dense // Q* [S, A]; −∞ where an action does not exist
 	V      []float64  // V* [S]
 	Policy []int      // an optimal action in each state [S]
-	// Error [S] bounds |V* − V|: the largest advantage over V that any action has wherever actions
-	// lead to from the state, times 1/(1−γ).
-	// At γ = 1 the expected number of steps under Policy stands for 1/(1−γ), an estimate.
+	// Error [S] bounds |V* − V|: the largest advantage over V that any action has wherever actions lead to from the
+	// state, times 1/(1−γ). At γ = 1 the expected number of steps under Policy stands for 1/(1−γ), an estimate.
 	Error      []float64
 	Iterations int // rounds of policy iteration
 
@@ -27,9 +26,8 @@ type Optimum struct {
 // Optimal returns whether action a is optimal in state s, perhaps beside others.
 func (o *Optimum) Optimal(s, a int) bool { return o.optimal[s*len(o.optimal)/len(o.V)+a] }
 
-// Missed returns the most that the policy pi [S, A] loses in a state by its first action,
-// max_s V*(s) − ⟨π(·|s), Q*(s,·)⟩, from differences that are right even where values of this size round them
-// away.
+// Missed returns the most that the policy pi [S, A] loses in a state by its first action, max_s V*(s) − ⟨π(·|s),
+// Q*(s,·)⟩, from differences that are right even where values of this size round them away.
 func (o *Optimum) Missed(pi *mat.Dense) float64 {
 	most, a := 0.0, len(o.less)/len(o.V)
 	for s := range o.V {
@@ -181,8 +179,7 @@ const (
 	underflow = 0x1p-1040
 )
 
-// exact improves the policy until no action has an advantage above rounding, by dense factors where
-// they are asked for.
+// exact improves the policy until no action has an advantage above rounding, by dense factors where they are asked for.
 func (m *MDP) exact(policy []int, v []double, factors bool) (*Optimum, error) {
 	n, a := m.R.Dims()
 	e := &Optimum{Policy: policy, optimal: make([]bool, n*a)}
@@ -230,9 +227,8 @@ func (m *MDP) exact(policy []int, v []double, factors bool) (*Optimum, error) {
 	}
 }
 
-// spread raises x [S] in each state to the largest x that actions lead to from there, or
-// to the largest of all where this is small. Terminal states lead nowhere, and have 0. Actions
-// that are out [S·A] are not taken.
+// spread raises x [S] in each state to the largest x that actions lead to from there, or to the largest of all where
+// this is small. Terminal states lead nowhere, and have 0. Actions that are out [S·A] are not taken.
 func (m *MDP) spread(x []float64, small float64, out []bool) {
 	most := slices.Max(x)
 	for s := range x {

@@ -96,9 +96,8 @@ func (m *MDP) factors(pi *mat.Dense) (solver, error) {
 	}, nil
 }
 
-// system is I − γP^π by what never cancels: what a state passes on to others and what it keeps
-// back. State i of the system is state order[i] of the MDP; the order is such that most
-// of what a state leads to comes before it.
+// system is I − γP^π by what never cancels: what a state passes on to others and what it keeps back. State i of the
+// system is state order[i] of the MDP; the order is such that most of what a state leads to comes before it.
 type system struct {
 	order []int32
 	next  Transitions // γP^π(t|s) for t ≠ s, neither terminal, in the order of t

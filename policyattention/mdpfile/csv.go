@@ -19,11 +19,10 @@ var columns = map[string]string{
 	"r": "reward", "cost": "cost", "ends": "ends", "terminated": "ends", "done": "ends",
 }
 
-// readCSV reads a table of transitions with the columns state, action, next, probability and
-// reward (or cost, which is minimized), and perhaps ends (whether the episode does), under a
-// line of these names. States and actions are numbers from 0 or names. Pairs that are not in
-// the table, or that have no probability or no reward in it, are actions that the state does
-// not have. Lines that begin with # may say more of the problem:
+// readCSV reads a table of transitions with the columns state, action, next, probability and reward (or cost, which is
+// minimized), and perhaps ends (whether the episode does), under a line of these names. States and actions are numbers
+// from 0 or names. Pairs that are not in the table, or that have no probability or no reward in it, are actions that
+// the state does not have. Lines that begin with # may say more of the problem:
 //
 //	# gamma: 0.95
 //	# terminal: goal, pit
@@ -92,7 +91,6 @@ func head(r *csv.Reader) (map[string]int, error) {
 	return at, nil
 }
 
-// record takes a row of the table.
 func (d *draft) record(row []string, at map[string]int, price int) (err error) {
 	var x arrow
 	for i := range row {

@@ -122,7 +122,6 @@ func (d *draft) remark(name string, words []string, list bool) (err error) {
 	return err
 }
 
-// number reads a number.
 func number(word string) (float64, error) {
 	v, err := strconv.ParseFloat(word, 64)
 	if err != nil || math.IsNaN(v) {
@@ -154,7 +153,6 @@ func truth(word string) (bool, error) {
 	return is, nil
 }
 
-// build makes the problem.
 func (d *draft) build(o Options) (p mdp.Problem, err error) {
 	if o.Gamma != nil {
 		d.Gamma = *o.Gamma
@@ -251,7 +249,7 @@ func (d *draft) number() error {
 			d.list[k].a = place[x.a]
 		}
 	}
-	s, a := d.states.len(), d.actions.len()
+	s, a := d.states.size, d.actions.size
 	if most := 8*len(d.list) + 1<<16; s > most/a {
 		return fmt.Errorf("%d states and %d actions, but only %d transitions", s, a, len(d.list))
 	}
@@ -260,7 +258,7 @@ func (d *draft) number() error {
 
 // price takes the rewards of an array r, NaN where the action does not exist.
 func (d *draft) price() error {
-	r, s, a := d.r, d.states.len(), d.actions.len()
+	r, s, a := d.r, d.states.size, d.actions.size
 	var reward func(pair int, next int32) float64
 	switch {
 	case r == nil && d.priced:
@@ -323,7 +321,7 @@ func byRow(list []arrow, s, a int) (t mdp.Transitions, earned []float64) {
 
 // settle makes P and R.
 func (d *draft) settle() error {
-	terminal := make([]bool, d.states.len()+1) // one more where ends adds a state
+	terminal := make([]bool, d.states.size+1) // one more where ends adds a state
 	for _, label := range d.terminal {
 		t, err := d.states.at(label)
 		if err != nil {
@@ -333,7 +331,7 @@ func (d *draft) settle() error {
 	}
 	named := slices.Clone(terminal)
 	d.ends(terminal)
-	s, a := d.states.len(), d.actions.len()
+	s, a := d.states.size, d.actions.size
 	var earned []float64
 	if d.P, earned = byRow(d.list, s, a); d.p == nil {
 		d.idle(terminal)
@@ -370,7 +368,7 @@ func (d *draft) unpaid(terminal []bool) error {
 			if v != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
 				return fmt.Errorf(`state %s is terminal, where nothing is earned, but its reward for action %d is `+
 					`%v; write the reward of reaching it at the actions that lead there (r as [S][A][S], or `+
-					`[s, a, s', p, r])`, mdp.Label(d.states.names, t), j%d.actions.len(), v)
+					`[s, a, s', p, r])`, mdp.Label(d.states.names, t), j%d.actions.size, v)
 			}
 		}
 	}
@@ -399,7 +397,7 @@ func mean(p, r []float64) float64 {
 // idle takes states without transitions as terminal.
 func (d *draft) idle(terminal []bool) {
 	var idle []string
-	for i, a := 0, d.actions.len(); i < d.states.len(); i++ {
+	for i, a := 0, d.actions.size; i < d.states.size; i++ {
 		if d.P.Offset[i*a] == d.P.Offset[i*a+a] && !terminal[i] {
 			terminal[i], idle = true, append(idle, mdp.Label(d.states.names, i))
 		}
@@ -413,7 +411,7 @@ func (d *draft) idle(terminal []bool) {
 // their successor where it is terminal, has no transitions or only stays for nothing, and
 // else to one more state. It ends those episodes and no others.
 func (d *draft) ends(terminal []bool) {
-	open := make([]bool, d.states.len()) // has transitions that earn something or leave it
+	open := make([]bool, d.states.size) // has transitions that earn something or leave it
 	for _, x := range d.list {
 		open[x.s] = open[x.s] || x.p != 0 && (x.r != 0 || x.s != x.t)
 	}
@@ -579,7 +577,6 @@ func (x *axis) at(label string) (int32, error) {
 	return int32(i), nil
 }
 
-// whole returns whether a name is a whole number.
 func whole(name string) bool {
 	v, err := strconv.Atoi(name)
 	return err == nil && strconv.Itoa(v) == name
@@ -594,9 +591,6 @@ func (x *axis) fit(n int) error {
 	return nil
 }
 
-func (x *axis) len() int { return max(x.size, len(x.names)) }
-
-// grow adds one more.
 func (x *axis) grow(name string) {
 	if x.size++; x.names == nil {
 		return
@@ -608,9 +602,8 @@ func (x *axis) grow(name string) {
 	x.names = append(x.names, name)
 }
 
-// settle ends the numbering. Labels that nobody declared and that are all numbers are put in
-// the order of these; where they are 0, 1, 2 … they are no names. It returns the place of
-// each provisional number, nil where it is that.
+// settle ends the numbering. Labels that nobody declared and that are all numbers are put in the order of these; where
+// they are 0, 1, 2 … they are no names. It returns the place of each provisional number, nil where it is that.
 func (x *axis) settle(d *draft) []int32 {
 	if x.size != 0 {
 		return nil

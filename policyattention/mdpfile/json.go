@@ -64,7 +64,7 @@ func (j *scanner) member(d *draft, key string, open opener) (err error) {
 		return j.probabilities(d, open)
 	case "transitions":
 		return j.array(func(i int) error {
-			if err := j.arrow(d, "satpre", 4, [3]string{}); err != nil {
+			if err := j.arrow(d, "satpre", [3]string{}); err != nil {
 				return fmt.Errorf("transition %d: %w", i, err)
 			}
 			return nil
@@ -127,9 +127,9 @@ func (j *scanner) probabilities(d *draft, open opener) (err error) {
 	return d.matrixFiles(d.p.words, open)
 }
 
-// arrow reads a transition: a list of at least so many of what the letters of order stand for, state,
-// action and next state (t), probability, reward, and whether the episode ends.
-func (j *scanner) arrow(d *draft, order string, least int, labels [3]string) error {
+// arrow reads a transition: a list of the first four or more of what the letters of order stand for, state, action and
+// next state (t), probability, reward, and whether the episode ends.
+func (j *scanner) arrow(d *draft, order string, labels [3]string) error {
 	x, n := arrow{}, 0
 	err := j.array(func(i int) (err error) {
 		if n++; n > len(order) {
@@ -148,7 +148,7 @@ func (j *scanner) arrow(d *draft, order string, least int, labels [3]string) err
 		}
 		return err
 	})
-	if err == nil && n < least {
+	if err == nil && n < 4 {
 		err = fmt.Errorf("it has %d entries, want [state, action, next, probability, reward, ends] or, of Gymnasium, "+
 			"[probability, next, reward, ends]", n)
 	}
@@ -162,7 +162,7 @@ func (j *scanner) arrow(d *draft, order string, least int, labels [3]string) err
 func (j *scanner) choices(d *draft, s string) error {
 	choice := func(a string) error {
 		return j.array(func(int) error {
-			if err := j.arrow(d, "ptre", 4, [3]string{s, a}); err != nil {
+			if err := j.arrow(d, "ptre", [3]string{s, a}); err != nil {
 				return fmt.Errorf("state %s, action %s: %w", s, a, err)
 			}
 			return nil
@@ -180,8 +180,7 @@ type scanner struct{ *jsontext.Decoder }
 
 // quoted writes them as strings.
 func quoted(data []byte) (out []byte) {
-	inside := false // a string
-	for len(data) > 0 {
+	for inside := false; len(data) > 0; { // a string
 		n := 1
 		switch data[0] {
 		case '"':
@@ -191,8 +190,7 @@ func quoted(data []byte) (out []byte) {
 		case '-', 'I', 'N':
 			for _, word := range []string{"-Infinity", "Infinity", "NaN"} {
 				if !inside && bytes.HasPrefix(data, []byte(word)) {
-					out, data = strconv.AppendQuote(out, word), data[len(word):]
-					n = 0
+					out, data, n = strconv.AppendQuote(out, word), data[len(word):], 0
 				}
 			}
 		}

@@ -1,7 +1,6 @@
-// Package mdpfile reads problems (an MDP and an initial policy) from the files that people
-// have, and writes their solutions. A format is a file of this package; each
-// says what it reads. Its readers run in the web page too: what a file claims takes no more
-// memory than its size and the caps below allow.
+// Package mdpfile reads problems (an MDP and an initial policy) from the files that people have, and writes their
+// solutions. A format is a file of this package; each says what it reads. Its readers run in the web page too: what a
+// file claims takes no more memory than its size and the caps below allow.
 package mdpfile
 
 import (
@@ -41,8 +40,7 @@ type Options struct {
 // opener reads a file that another one names, or one beside it.
 type opener func(name string) ([]byte, error)
 
-// Read reads a problem from a file: see the formats' functions. The MDP's warnings name what
-// was taken for granted.
+// Read reads a problem from a file: see the formats' functions. The MDP's warnings name what was taken for granted.
 func Read(path string, o Options) (mdp.Problem, error) {
 	data, err := load(path)
 	if err != nil {

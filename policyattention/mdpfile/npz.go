@@ -24,12 +24,11 @@ func (x archive) get(name string) *tensor {
 	return &tensor{}
 }
 
-// readNPZ reads arrays of the names that a JSON file has: gamma, P [S, A, S], r or costs, pi0,
-// terminal, start, states, actions, shape, minimize, normalize, layout. In place of P there may
-// be transitions one by one (arrays state, action, next, probability, reward and perhaps ends, of one
-// length), or what SciPy's sparse matrices are made of, as scipy.sparse.save_npz names it (data,
-// indices, indptr, shape, format; or row, col): one matrix [S·A, S], whose row s·A+a is
-// P(·|s,a) (a·S+s with the layout "A,S,S"). A reward of −∞ marks an action that a state does not have.
+// readNPZ reads arrays of the names that a JSON file has: gamma, P [S, A, S], r or costs, pi0, terminal, start, states,
+// actions, shape, minimize, normalize, layout. In place of P there may be transitions one by one (arrays state, action,
+// next, probability, reward and perhaps ends, of one length), or what SciPy's sparse matrices are made of, as
+// scipy.sparse.save_npz names it (data, indices, indptr, shape, format; or row, col): one matrix [S·A, S], whose row
+// s·A+a is P(·|s,a) (a·S+s with the layout "A,S,S"). A reward of −∞ marks an action that a state does not have.
 func readNPZ(d *draft, _ string, data []byte, _ opener) error {
 	x, err := readArchive(data)
 	if err != nil {

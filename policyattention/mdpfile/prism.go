@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// prism is an explicit model of PRISM
-// (https://www.prismmodelchecker.org/manual/Appendices/ExplicitModelFiles).
+// prism is an explicit model of PRISM (https://www.prismmodelchecker.org/manual/Appendices/ExplicitModelFiles).
 type prism struct {
 	*draft
 	open   opener
@@ -25,12 +24,11 @@ type prism struct {
 	reward map[[3]int32]float64 // of (state, choice, next)
 }
 
-// readPRISM reads what prism -exportmodel NAME.all writes of an MDP or a DTMC: transitions from
-// NAME.tra and, beside it, rewards of states from NAME.srew, of
-// transitions from NAME.trew (or NAME1.srew, NAME1.trew of the first structure; or NAME.rew, of
-// either kind), the initial states from NAME.lab and the names of states from NAME.sta. Choices are
-// actions: by name where each has a name of its own in its state, and else by number. A state
-// without choices is terminal.
+// readPRISM reads what prism -exportmodel NAME.all writes of an MDP or a DTMC: transitions from NAME.tra and, beside
+// it, rewards of states from NAME.srew, of transitions from NAME.trew (or NAME1.srew, NAME1.trew of the first
+// structure; or NAME.rew, of either kind), the initial states from NAME.lab and the names of states from NAME.sta.
+// Choices are actions: by name where each has a name of its own in its state, and else by number. A state without
+// choices is terminal.
 func readPRISM(d *draft, name string, data []byte, open opener) error {
 	base := filepath.Base(trimGzip(name))
 	p := &prism{draft: d, open: open, name: strings.TrimSuffix(base, filepath.Ext(base)),
@@ -106,7 +104,6 @@ func (p *prism) transitions(data []byte) error {
 	return nil
 }
 
-// edge takes the words of a line.
 func (p *prism) edge(words []string) error {
 	if !p.mdp {
 		words = slices.Insert(words, 1, "0")
