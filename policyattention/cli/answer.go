@@ -30,15 +30,10 @@ type answer struct {
 	warnings  []string
 	errors    io.Writer
 
-	evaluated
+	q         *mat.Dense // Q^π [S, A]; nil where there was no time to solve for it
+	v         []float64  // V^π [S], as q
+	distance  float64    // ‖Q* − Q^π‖∞, or what it is at most
 	shortfall mdp.Shortfall
-}
-
-// evaluated is what a policy is worth.
-type evaluated struct {
-	v        []float64  // V^π [S]; nil where there was no time to solve for it
-	q        *mat.Dense // Q^π [S, A]
-	distance float64    // ‖Q* − Q^π‖∞, or what it is at most
 }
 
 // measured is a loss on the way: what it is, or what it is at most.
@@ -75,11 +70,12 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 		loss, short := a.Proven()/a.Normalizer, a.ProvenInState()/unit
 		if milestone(a.Round) {
 			if exact {
-				v, _, distance, err := a.Values()
+				q, err := a.Values()
 				if err != nil {
 					return err
 				}
-				loss, short = distance/a.Normalizer, a.Problem.MDP.Shortfall(a.Optimum, v).Relative()
+				loss = mdp.MaxAbsDiff(a.Optimum.Q, q) / a.Normalizer
+				short = m.Shortfall(a.Optimum, m.StateValues(a.Policy.Pi, q)).Relative()
 			}
 			a.losses = append(a.losses, measured{a.Round, loss, exact})
 		}
@@ -122,16 +118,13 @@ func milestone(round int) bool {
 }
 
 // evaluate solves for the policy returned.
-func (a *answer) evaluate(ctx context.Context) error {
-	x, err := await(ctx, fmt.Sprint("after round ", a.Round), func() (x evaluated, err error) {
-		x.v, x.q, x.distance, err = a.Values()
-		return x, err
-	})
-	if err != nil {
+func (a *answer) evaluate(ctx context.Context) (err error) {
+	if a.q, err = await(ctx, fmt.Sprint("after round ", a.Round), a.Values); err != nil {
 		return err
 	}
-	a.evaluated = x
-	a.shortfall = a.Problem.MDP.Shortfall(a.Optimum, a.v)
+	m := a.Problem.MDP
+	a.v, a.distance = m.StateValues(a.Policy.Pi, a.q), mdp.MaxAbsDiff(a.Optimum.Q, a.q)
+	a.shortfall = m.Shortfall(a.Optimum, a.v)
 	return nil
 }
 
