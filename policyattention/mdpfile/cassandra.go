@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"icrl/policyattention/mdp"
 )
 
@@ -149,31 +151,25 @@ func (c *cassandra) begin(include, exclude bool) error {
 	case plain && len(words) != 1:
 		return fmt.Errorf("%d words after start, want %d probabilities, a state or uniform", len(words), s)
 	}
-	c.Start = make([]float64, s)
 	if err := c.spend(s); err != nil {
 		return err
 	}
-	listed := 0.0
+	listed, others := 1.0, 0.0
+	switch {
+	case exclude:
+		listed, others = 0, 1
+	case uniform:
+		others = 1
+	}
+	c.Start = slices.Repeat([]float64{others}, s)
 	for _, word := range words {
 		t, err := c.states.at(word)
 		if err != nil {
 			return err
 		}
-		if c.Start[t] == 0 {
-			c.Start[t] = 1
-			listed++
-		}
+		c.Start[t] = listed
 	}
-	for t := range c.Start {
-		switch {
-		case exclude:
-			c.Start[t] = (1 - c.Start[t]) / (float64(s) - listed)
-		case uniform:
-			c.Start[t] = 1 / float64(s)
-		default:
-			c.Start[t] /= listed
-		}
-	}
+	floats.Scale(1/floats.Sum(c.Start), c.Start)
 	return nil
 }
 

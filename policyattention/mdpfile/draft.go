@@ -614,18 +614,14 @@ func (x *axis) settle(d *draft) []int32 {
 	}) {
 		return nil
 	}
-	values := make(map[string]int, x.size)
-	for _, name := range x.names {
-		values[name], _ = strconv.Atoi(name)
-	}
-	sorted := slices.SortedFunc(slices.Values(x.names), func(a, b string) int {
-		return cmp.Compare(values[a], values[b])
-	})
+	value := func(name string) int { v, _ := strconv.Atoi(name); return v }
+	sorted := slices.Clone(x.names)
+	slices.SortFunc(sorted, func(a, b string) int { return cmp.Compare(value(a), value(b)) })
 	place := make([]int32, x.size)
 	for to, name := range sorted {
 		place[x.number[name]], x.number[name] = int32(to), int32(to)
 	}
-	if x.names = sorted; values[sorted[0]] == 0 && values[sorted[x.size-1]] == x.size-1 {
+	if x.names = sorted; value(sorted[0]) == 0 && value(sorted[x.size-1]) == x.size-1 {
 		x.names, x.number, x.whole = nil, nil, false
 	} else {
 		d.note("the numbers of %ss are not 0 … %d, and were taken as names: %s", x.what, x.size-1, some(sorted))

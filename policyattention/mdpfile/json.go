@@ -201,20 +201,16 @@ func quoted(data []byte) (out []byte) {
 
 // next returns the next token, which must be of one of the kinds.
 func (j *scanner) next(want string, kinds ...jsontext.Kind) (jsontext.Token, error) {
-	if j.PeekKind() == 0 || slices.Contains(kinds, j.PeekKind()) {
-		t, err := j.ReadToken()
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("it ends too early")
-		}
-		if err != nil {
-			err = fmt.Errorf("not the JSON of a problem: %w", err)
-		}
-		return t, err
-	}
 	at := j.InputOffset()
 	t, err := j.ReadToken() // not the value, which may be deep
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("it ends too early")
+	}
 	if err != nil {
 		return t, fmt.Errorf("not the JSON of a problem: %w", err)
+	}
+	if slices.Contains(kinds, t.Kind()) {
+		return t, nil
 	}
 	text := t.String()
 	if t.Kind() == '"' {

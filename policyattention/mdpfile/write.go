@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -121,10 +120,8 @@ func (x solution) svg(w io.Writer) error {
 	if m.Rows == 0 {
 		return fmt.Errorf(`the problem does not say the shape of its grid: "shape": [rows, columns]`)
 	}
-	low, high, inside := math.Inf(1), math.Inf(-1), x.v[:m.Rows*m.Columns]
-	for _, v := range inside {
-		low, high = min(low, v), max(high, v)
-	}
+	inside := x.v[:m.Rows*m.Columns]
+	low, high := floats.Min(inside), floats.Max(inside)
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" `+
 		`text-anchor="middle">`+"\n", m.Columns*side, m.Rows*side)
 	for s, v := range inside {
