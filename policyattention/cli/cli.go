@@ -76,13 +76,9 @@ func Run(args []string, stdout, stderr io.Writer, own ...experiment.Preset) (cod
 	var c commands
 	c.out, c.errors, c.own = stdout, stderr, own
 	exited, texts := false, help(own)
-	parser, err := kong.New(&c, kong.Name("policyattention"), kong.Description(texts["description"]), texts,
+	parser := kong.Must(&c, kong.Name("policyattention"), kong.Description(texts["description"]), texts,
 		kong.Writers(stdout, stderr), kong.Bind(&c.globals), kong.BindToProvider(c.globals.running),
 		kong.Exit(func(n int) { exited, code = true, n }))
-	if err != nil {
-		fmt.Fprintln(stderr, "policyattention:", err)
-		return exitFailure
-	}
 	kongcompletion.Register(parser)
 	command, err := parser.Parse(args)
 	if exited {
@@ -127,7 +123,6 @@ var errUsage = errors.New("wrong usage")
 // preset returns the preset that is asked for: one of the caller's own, a built-in one, or a file.
 func (g *globals) preset(unsaid string) (experiment.Preset, error) {
 	name, all := cmp.Or(g.Preset, unsaid), slices.Clone(paper.Presets)
-	g.Preset = name
 	for _, p := range g.own {
 		if p.Name == name {
 			return p, nil

@@ -166,7 +166,11 @@ func (d *draft) build(o Options) (p mdp.Problem, err error) {
 	if d.layout != "" && d.layout != "S,A,S" && d.layout != "A,S,S" {
 		return p, fmt.Errorf(`layout %q, want "S,A,S" or "A,S,S"`, d.layout)
 	}
-	for _, step := range []func() error{d.arrays, d.number, d.price, d.settle, d.meaning} {
+	place := d.number
+	if d.p != nil {
+		place = d.arrays
+	}
+	for _, step := range []func() error{place, d.price, d.settle, d.meaning} {
 		if err := step(); err != nil {
 			return p, err
 		}
@@ -183,11 +187,7 @@ func (d *draft) build(o Options) (p mdp.Problem, err error) {
 
 // arrays takes the transitions of an array P, whose axes become S, A, S.
 func (d *draft) arrays() error {
-	p := d.p
-	if p == nil {
-		return nil
-	}
-	swapped := d.layout == "A,S,S" || p.byAction
+	p, swapped := d.p, d.layout == "A,S,S" || d.p.byAction
 	if p.stacked {
 		n := p.shape[1]
 		a := p.shape[0] / n
@@ -233,9 +233,6 @@ var errEmpty = errors.New(`there are no transitions: "P" or "transitions" is mis
 
 // number gives the states and actions of the list the places that they have in the problem.
 func (d *draft) number() error {
-	if d.p != nil {
-		return nil
-	}
 	if len(d.list) == 0 {
 		return errEmpty
 	}

@@ -38,8 +38,12 @@ func readNPZ(d *draft, _ string, data []byte, _ opener) error {
 	if err := x.known(sparse); err != nil {
 		return err
 	}
-	if err := x.extras(d, !sparse); err != nil {
-		return err
+	for _, name := range remarks {
+		if words := x.labels(name); words != nil && !(name == "shape" && sparse) { // a sparse matrix's is its own
+			if err := d.remark(name, words, len(x[name].shape) > 0); err != nil {
+				return fmt.Errorf("array %q: %w", name, err)
+			}
+		}
 	}
 	switch {
 	case x["P"] != nil:
@@ -266,21 +270,6 @@ func (x archive) labels(name string) []string {
 		list = append(list, strconv.FormatFloat(v, 'f', -1, 64))
 	}
 	return list
-}
-
-// extras takes what a problem says of itself; shape, where that is not a sparse matrix's.
-func (x archive) extras(d *draft, shape bool) error {
-	for _, name := range remarks {
-		words := x.labels(name)
-		if words == nil || name == "shape" && !shape {
-			continue
-		}
-		list := len(x[name].shape) > 0
-		if err := d.remark(name, words, list); err != nil {
-			return fmt.Errorf("array %q: %w", name, err)
-		}
-	}
-	return nil
 }
 
 // matrixFiles takes P from files of scipy.sparse.save_npz.

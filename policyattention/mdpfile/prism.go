@@ -173,7 +173,7 @@ func (p *prism) rewards(data []byte) error {
 // initial reads the states with the label "init".
 func (p *prism) initial(data []byte) error {
 	number := ""
-	var states []string
+	var states []int32
 	for _, words := range fields(data) {
 		if number == "" {
 			for _, word := range words {
@@ -184,18 +184,17 @@ func (p *prism) initial(data []byte) error {
 			continue
 		}
 		if slices.Contains(words[1:], number) {
-			states = append(states, strings.TrimSuffix(words[0], ":"))
+			s, err := p.index(strings.TrimSuffix(words[0], ":"))
+			if err != nil {
+				return err
+			}
+			states = append(states, s)
 		}
 	}
-	if len(states) == 0 {
-		return nil
+	if states != nil {
+		p.Start = make([]float64, p.n)
 	}
-	p.Start = make([]float64, p.n)
-	for _, word := range states {
-		s, err := p.index(word)
-		if err != nil {
-			return err
-		}
+	for _, s := range states {
 		p.Start[s] += 1 / float64(len(states))
 	}
 	return nil
