@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -111,15 +112,6 @@ func (m *MDP) sweep(policy []int) []double {
 		now := value(s, policy[s])
 		low, high, v[s] = min(low, now-v[s]), max(high, now-v[s]), now
 	}
-	shift := func() { // all by what each still gains or loses at least (MacQueen, 1966)
-		if x := max(low, 0) + min(high, 0); x != 0 && m.Gamma < 1 {
-			for s := range v {
-				if !terminal[s] {
-					v[s] += x * m.Gamma / (1 - m.Gamma)
-				}
-			}
-		}
-	}
 	for range solves {
 		for round := range sweeps {
 			if round > 0 || m.Gamma < 1 {
@@ -129,7 +121,9 @@ func (m *MDP) sweep(policy []int) []double {
 			for sweep := range evaluations {
 				low, high = math.Inf(1), math.Inf(-1)
 				pass(sweep%2 == 0, evaluate)
-				shift()
+				if x := max(low, 0) + min(high, 0); x != 0 && m.Gamma < 1 { // what each gains or loses at least
+					pass(false, func(s int) { v[s] += x * m.Gamma / (1 - m.Gamma) }) // (MacQueen, 1966)
+				}
 			}
 			if round > 0 && !changed {
 				break
@@ -138,9 +132,7 @@ func (m *MDP) sweep(policy []int) []double {
 		pi := m.greedy(policy)
 		rest, _ := m.residual(pi, doubles(v))
 		m.system(pi).krylov(rest, 1e-4)
-		for s, x := range rest {
-			v[s] += x
-		}
+		floats.Add(v, rest)
 		changed = false
 		pass(false, improve)
 		pass(true, improve)
@@ -184,9 +176,10 @@ func (m *MDP) exact(policy []int, v []double, factors bool) (*Optimum, error) {
 	n, a := m.R.Dims()
 	e := &Optimum{Policy: policy, optimal: make([]bool, n*a)}
 	advantages, size := make([]double, n*a), make([]float64, n*a)
-	goals, most := []float64{0x1p-47, 0x1p-98}, mostIterations // of values, as a share of what is added up
+	// Goals are of values, as a share of what is added up.
+	goals, most, prepare := []float64{0x1p-47, 0x1p-98}, mostIterations, m.factors
 	if !factors {
-		goals, most = []float64{0x1p-72}, 30
+		goals, most, prepare = []float64{0x1p-72}, 30, m.solver
 	}
 	for e.Iterations = 1; ; e.Iterations++ {
 		tolerance := 16 * goals[0] // of an advantage, as a share of what is added up
@@ -194,10 +187,7 @@ func (m *MDP) exact(policy []int, v []double, factors bool) (*Optimum, error) {
 			tolerance = max(tolerance, 0x1p-48*(1-m.Gamma))
 		}
 		pi := m.greedy(policy)
-		solve, err := m.solver(pi)
-		if factors && n > direct {
-			solve, err = m.factors(pi)
-		}
+		solve, err := prepare(pi)
 		if err != nil {
 			return nil, err
 		}
@@ -298,9 +288,7 @@ func (m *MDP) conclude(e *Optimum, advantages []double, size []float64, toleranc
 			e.Error[s] = math.Abs(high) + rounding
 		}
 		m.spread(e.Error, (1-m.Gamma)*0x1p-60, out)
-		for s := range e.Error {
-			e.Error[s] *= steps[s]
-		}
+		floats.Mul(e.Error, steps)
 	}
 	bound()
 	if _, share := e.Uncertain(); share > visible { // perhaps by what only bad actions lead to
