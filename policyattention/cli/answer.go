@@ -52,9 +52,6 @@ func (a *answer) warn(format string, values ...any) {
 	fmt.Fprintln(a.errors, "policyattention: warning:", a.warnings[len(a.warnings)-1])
 }
 
-// smallStates is the number of states up to which a policy is solved for in milliseconds.
-const smallStates = 300
-
 // run takes rounds until the loss is proven to be small enough, or there are no more.
 func (a *answer) run(ctx context.Context, g *globals) error {
 	began, said := time.Now(), time.Now()
@@ -162,9 +159,6 @@ func (a *answer) advise() error {
 	}
 	return nil
 }
-
-// rounding is the share of a value below which a difference is lost to rounding.
-const rounding = 0x1p-52
 
 // proven returns what ‖Q* − Q^π‖∞ is at most where it is computed in float64: what is proven of it, and the
 // rounding of the solve, whose condition is 1/(1−γ).

@@ -41,8 +41,15 @@ type solveCmd struct {
 // errUncertain is returned where Q* is not exact enough to measure by.
 var errUncertain = errors.New("the optimal values are uncertain")
 
-// certain is the share of a state's value, or of 1, that the error of V* may reach.
-const certain = 1e-9
+const (
+	certain     = 1e-9    // the share of a state's value, or of 1, that the error of V* may reach
+	rounding    = 0x1p-52 // the share of a value below which a difference is lost to rounding
+	smallStates = 300     // up to which a policy is solved for in milliseconds
+	deepest     = 1e12    // the cliff up to which the actor for any MDP was tried
+	// leastMass is the mass that 99 of 100 actions exceed in the first rounds that the actors of fixed shape were
+	// trained on: π₀ is drawn from Dirichlet(1, 1, 1), where P(π(a) < x) is about 2x.
+	leastMass = .005
+)
 
 func (s solveCmd) Run(ctx context.Context, g *globals) error {
 	switch {
@@ -262,10 +269,6 @@ func leastPositive(pi *mat.Dense) float64 {
 	return least
 }
 
-// leastMass is the mass that 99 of 100 actions exceed in the first rounds that the actors of fixed shape were trained
-// on: π₀ is drawn from Dirichlet(1, 1, 1), where P(π(a) < x) is about 2x.
-const leastMass = .005
-
 // valueRange holds all values of the 6,144 contexts that the first identities of S = 4, 8
 // and 16 were trained on: −7.58 to 8.93.
 var valueRange = [2]float64{-7.6, 9}
@@ -289,9 +292,6 @@ func (s solveCmd) critic() (control.Critic, error) {
 	}
 	return &critic.Critic{Estimate: estimate, Samples: s.Samples, Root: s.Seed}, nil
 }
-
-// deepest is the cliff up to which the actor for any MDP was tried.
-const deepest = 1e12
 
 // cliff returns the largest of the states' ratios of the range of an action's values to their range
 // without the worst action, 0 where no state has three actions that differ.

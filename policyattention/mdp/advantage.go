@@ -121,10 +121,8 @@ func (m *MDP) evaluate(pi *mat.Dense, solve solver, v []double, goal float64) (s
 }
 
 const (
-	// wrong is the share of what is added up in a state above which an error is no rounding.
-	wrong = 1e-9
-	// visible is the share of a value, or of 1 where that is smaller, above which an error shows.
-	visible = 1e-11
+	wrong   = 1e-9  // the share of what is added up in a state above which an error is no rounding
+	visible = 1e-11 // the share of a value, or of 1 where that is smaller, above which an error shows
 )
 
 // benign returns whether the rounding of a backup is too small to show.

@@ -25,8 +25,7 @@ type MDP struct {
 	Gamma float64    // discount γ in [0, 1); 1 where every episode surely ends
 	R     *mat.Dense // [S, A], rewards r(s,a); −∞ where the state does not have the action
 	Meaning
-	// Warnings are sentences on what its user should know.
-	Warnings []string
+	Warnings []string // sentences on what its user should know
 	// Drawn counts the transitions that are drawn, where it is not nil: what a method has seen, if it sees
 	// samples. Not for concurrent use.
 	Drawn *int

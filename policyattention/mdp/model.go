@@ -41,13 +41,10 @@ func (t *Transitions) Row(i int) (states []int32, p []float64) {
 // Meaning is what a problem says of itself beyond P, r and γ.
 type Meaning struct {
 	// Minimize says that rewards are costs with their sign turned, and values too: what is printed turns them back.
-	Minimize bool
-	// Start [S] is the distribution of the first state; nil where there is none.
-	Start []float64
-	// Terminal lists the states that end an episode: whatever is done there earns 0 for ever.
-	Terminal []int
-	// StateNames [S] and ActionNames [A] are nil where things are known by number.
-	StateNames, ActionNames []string
+	Minimize                bool
+	Start                   []float64 // [S], the distribution of the first state; nil where there is none
+	Terminal                []int     // the states that end an episode: whatever is done there earns 0 for ever
+	StateNames, ActionNames []string  // [S] and [A], nil where things are known by number
 	// Rows and Columns are the shape of the grid that the states fill row by row, but perhaps for
 	// a terminal state behind them; 0 where there is none.
 	Rows, Columns int
@@ -77,11 +74,10 @@ type Model struct {
 const (
 	// Rounded is how far the sum of a row of P may lie from one before it is refused; rows
 	// that lie off by more than rounding are divided by their sums.
-	Rounded = 1e-6
-	// negligible is the size below which a negative probability is rounding, and 0.
-	negligible = 1e-12
-	// exact is how far the sum of a row that was divided by its sum may lie from one.
-	exact = 1e-15
+	Rounded    = 1e-6
+	negligible = 1e-12 // the size below which a negative probability is rounding, and 0
+	exact      = 1e-15 // how far the sum of a row that was divided by its sum may lie from one
+	penalty    = 100   // how many times every other reward one must be to be taken for the mark of an absent action
 )
 
 // Build returns the MDP of the model, which it copies. The error names the first input
@@ -303,10 +299,6 @@ func repair(states []int32, row []float64, n int, normalize bool) (off float64, 
 	}
 	return off, nil
 }
-
-// penalty is how many times as large as every other reward a reward must be to be taken for
-// the mark of an action that does not exist.
-const penalty = 100
 
 // warnOfPenalty warns of rewards that dwarf all others.
 func (m *MDP) warnOfPenalty() {

@@ -165,10 +165,8 @@ func (m *MDP) Optimal() (*Optimum, error) {
 }
 
 const (
-	// mostIterations is a cap on policy iteration; the stated error is then that of where it was.
-	mostIterations = 1000
-	// underflow is more than what is lost of an advantage because no number is so small.
-	underflow = 0x1p-1040
+	mostIterations = 1000      // a cap on policy iteration; the stated error is then that of where it was
+	underflow      = 0x1p-1040 // more than what is lost of an advantage because no number is so small
 )
 
 // exact improves the policy until no action has an advantage above rounding, by dense factors where they are asked for.

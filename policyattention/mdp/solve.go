@@ -10,10 +10,8 @@ import (
 )
 
 const (
-	// direct is the number of states up to which systems are solved by dense factors.
-	direct = 512
-	// fallback is the number of states up to which dense factors help where iteration fails.
-	fallback = 4096
+	direct   = 512  // the number of states up to which systems are solved by dense factors
+	fallback = 4096 // the number of states up to which dense factors help where iteration fails
 )
 
 // A solver replaces b [S] by an approximate solution x of (I − γP^π) x = b.

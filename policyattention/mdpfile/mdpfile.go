@@ -21,12 +21,9 @@ import (
 )
 
 const (
-	// MaxBytes is the size above which a file is refused, unpacked if it is packed by gzip.
-	MaxBytes = 2 << 30
-	// MaxTransitions is how many transitions a file may have (nonzero entries of P).
-	MaxTransitions = 1 << 25
-	// maxPacked is how many times its size a file packed by gzip may take.
-	maxPacked = 32
+	MaxBytes       = 2 << 30 // the size above which a file is refused, unpacked if it is packed by gzip
+	MaxTransitions = 1 << 25 // how many transitions a file may have (nonzero entries of P)
+	maxPacked      = 32      // how many times its size a file packed by gzip may take
 )
 
 // Options say what a file does not, also as flags of the command. The zero value adds nothing.

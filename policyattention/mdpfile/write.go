@@ -113,7 +113,7 @@ var arrows = map[string]string{
 	"ne": "↗", "nw": "↖", "se": "↘", "sw": "↙", "stay": "•",
 }
 
-// svg draws the grid: a square is as dark as its state is valuable, and bears the likeliest action.
+// svg draws the grid: a square is as dark as its state is valuable, and bears the likeliest action unless that ends.
 func (x solution) svg(w io.Writer) error {
 	const side = 48
 	m := x.m
@@ -135,9 +135,10 @@ func (x solution) svg(w io.Writer) error {
 		fmt.Fprintf(w, `<rect x="%d" y="%d" width="%d" height="%d" stroke="gray" fill="hsl(210 60%% %.0f%%)"/>`, left,
 			top, side, side, 95-45*share)
 		fmt.Fprintf(w, `<text x="%d" y="%d" font-size="9">%.4g</text>`, left+side/2, top+side-5, v)
-		if mark := x.mark(s); mark != "" {
+		if !slices.Contains(m.Terminal, s) {
+			name := mdp.Label(m.ActionNames, floats.MaxIdx(x.policy.RawRowView(s)))
 			fmt.Fprintf(w, `<text x="%d" y="%d" font-size="18">`, left+side/2, top+side/2+3)
-			if err := xml.EscapeText(w, []byte(mark)); err != nil {
+			if err := xml.EscapeText(w, []byte(cmp.Or(arrows[strings.ToLower(name)], name))); err != nil {
 				return err
 			}
 			fmt.Fprint(w, "</text>")
@@ -146,13 +147,4 @@ func (x solution) svg(w io.Writer) error {
 	}
 	_, err := fmt.Fprintln(w, "</svg>")
 	return err
-}
-
-// mark returns the likeliest action of a state as it is drawn: nothing in a terminal state.
-func (x solution) mark(s int) string {
-	if slices.Contains(x.m.Terminal, s) {
-		return ""
-	}
-	name := mdp.Label(x.m.ActionNames, floats.MaxIdx(x.policy.RawRowView(s)))
-	return cmp.Or(arrows[strings.ToLower(name)], name)
 }
