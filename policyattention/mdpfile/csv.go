@@ -48,8 +48,7 @@ func readCSV(d *draft, name string, data []byte, _ opener) error {
 		return err
 	}
 	d.Minimize = d.Minimize || at["cost"] >= 0
-	price := max(at["reward"], at["cost"])
-	d.priced = price >= 0
+	d.priced = max(at["reward"], at["cost"]) >= 0
 	for {
 		row, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -58,7 +57,7 @@ func readCSV(d *draft, name string, data []byte, _ opener) error {
 		if err != nil {
 			return err
 		}
-		if err := d.record(row, at, price); err != nil {
+		if err := d.record(row, at); err != nil {
 			line, _ := r.FieldPos(0)
 			return fmt.Errorf("line %d: %w", line, err)
 		}
@@ -91,7 +90,7 @@ func head(r *csv.Reader) (map[string]int, error) {
 	return at, nil
 }
 
-func (d *draft) record(row []string, at map[string]int, price int) (err error) {
+func (d *draft) record(row []string, at map[string]int) (err error) {
 	var x arrow
 	for i := range row {
 		row[i] = strings.TrimSpace(row[i])
@@ -100,8 +99,8 @@ func (d *draft) record(row []string, at map[string]int, price int) (err error) {
 	if x.p, err = entry(row[at["probability"]]); err != nil {
 		return err
 	}
-	if price >= 0 {
-		if x.r, err = entry(row[price]); err != nil {
+	if d.priced {
+		if x.r, err = entry(row[max(at["reward"], at["cost"])]); err != nil {
 			return err
 		}
 	}

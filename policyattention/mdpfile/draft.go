@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -16,16 +17,16 @@ import (
 
 // draft is what a file says of a problem. Every reader fills it; build makes the problem.
 type draft struct {
-	mdp.Model                // γ is NaN until it is said; build makes P and R
-	bytes           int      // the size of the file
-	layout          string   // the axes of the array P, "" where nobody says
-	states, actions axis     // what numbers mean
-	list            []arrow  // transitions by the numbers that the axes gave
-	priced          bool     // whether the list has rewards
-	p, r            *tensor  // arrays; the list is made of p where there is one
-	pi0             *tensor  // [S, A]
-	terminal        []string // states by label
-	first           []mass   // the start distribution by labels
+	mdp.Model                          // γ is NaN until it is said; build makes P and R
+	bytes           int                // the size of the file
+	layout          string             // the axes of the array P, "" where nobody says
+	states, actions axis               // what numbers mean
+	list            []arrow            // transitions by the numbers that the axes gave
+	priced          bool               // whether the list has rewards
+	p, r            *tensor            // arrays; the list is made of p where there is one
+	pi0             *tensor            // [S, A]
+	terminal        []string           // states by label
+	first           map[string]float64 // the start distribution by labels
 	notes           []string
 }
 
@@ -35,12 +36,6 @@ type arrow struct {
 	s, a, t int32
 	ends    bool
 	p, r    float64
-}
-
-// mass is the probability of a state.
-type mass struct {
-	label string
-	p     float64
 }
 
 // tensor is an array.
@@ -117,7 +112,7 @@ func (d *draft) remark(name string, words []string, list bool) (err error) {
 	case "layout":
 		d.layout = words[0]
 	case "start":
-		d.first = []mass{{words[0], 1}}
+		d.first = map[string]float64{words[0]: 1}
 	}
 	return err
 }
@@ -430,15 +425,15 @@ func (d *draft) ends(terminal []bool) {
 // meaning sets what labels stood for, and marks actions that do not exist as mdp.Model does.
 func (d *draft) meaning() error {
 	s, _ := d.R.Dims()
-	if d.Start == nil && d.first != nil {
+	if d.Start == nil && len(d.first) > 0 {
 		d.Start = make([]float64, s)
 	}
-	for _, x := range d.first {
-		t, err := d.states.at(x.label)
+	for _, label := range slices.Sorted(maps.Keys(d.first)) {
+		t, err := d.states.at(label)
 		if err != nil {
 			return fmt.Errorf(`"start": %w`, err)
 		}
-		d.Start[t] += x.p
+		d.Start[t] += d.first[label]
 	}
 	if n := len(d.Start); n > 0 && n < s { // ends adds a state
 		d.Start = append(d.Start, make([]float64, s-n)...)
@@ -526,27 +521,21 @@ func (x *axis) take(words []string, list bool, bytes int) error {
 	case len(words) == 0:
 		return fmt.Errorf("there are no %ss", x.what)
 	}
-	n, err := strconv.Atoi(words[0])
-	if list || len(words) > 1 || err != nil {
-		return x.declare(words)
+	if n, err := strconv.Atoi(words[0]); err == nil && len(words) == 1 && !list {
+		// What is not named in the file costs memory.
+		if most := 1<<12 + bytes; n < 1 || n > most {
+			return fmt.Errorf("%d %ss, want at least 1 and at most %d (the file has %d bytes)", n, x.what, most, bytes)
+		}
+		return x.fit(n)
 	}
-	// What is not named in the file costs memory.
-	if most := 1<<12 + bytes; n < 1 || n > most {
-		return fmt.Errorf("%d %ss, want at least 1 and at most %d (the file has %d bytes)", n, x.what, most, bytes)
-	}
-	return x.fit(n)
-}
-
-// declare takes the names that a file lists.
-func (x *axis) declare(names []string) error {
-	x.number = make(map[string]int32, len(names))
-	for i, name := range names {
+	x.number = make(map[string]int32, len(words))
+	for i, name := range words {
 		if _, ok := x.number[name]; ok {
 			return fmt.Errorf("two %ss have the name %q", x.what, name)
 		}
 		x.number[name] = int32(i)
 	}
-	x.names, x.size, x.whole = names, len(names), slices.ContainsFunc(names, whole)
+	x.names, x.size, x.whole = words, len(words), slices.ContainsFunc(words, whole)
 	return nil
 }
 

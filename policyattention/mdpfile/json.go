@@ -80,9 +80,9 @@ func (j *scanner) member(d *draft, key string, open opener) (err error) {
 		return err
 	case "start":
 		if j.PeekKind() == '{' {
-			return j.object(func(s string) error {
-				p, err := j.number()
-				d.first = append(d.first, mass{s, p})
+			d.first = map[string]float64{}
+			return j.object(func(s string) (err error) {
+				d.first[s], err = j.number()
 				return err
 			})
 		}

@@ -211,7 +211,7 @@ func (p *prism) names(data []byte) error {
 	if len(names) != p.n {
 		return fmt.Errorf("%d names of states, want %d", len(names), p.n)
 	}
-	return p.states.declare(names)
+	return p.states.take(names, true, p.bytes)
 }
 
 // finish lists the transitions.
