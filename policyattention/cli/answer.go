@@ -89,8 +89,7 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 	return nil
 }
 
-// announce says beforehand what takes more than 2 GB: some 250 bytes a pair, 60 a transition and, for the decoder, 250
-// bytes for each packet.
+// announce says beforehand what takes more than 2 GB: some 250 bytes a pair, 60 a transition, 250 a decoder's packet.
 func (a *answer) announce(m *mdp.MDP) {
 	pairs, entries := m.States()*m.Actions(), 0
 	for pair := range pairs {
@@ -125,8 +124,7 @@ func (a *answer) evaluate(ctx context.Context) (err error) {
 	return nil
 }
 
-// advise warns of what keeps the loss from 0, and says what would help. It returns an error where the exact solution is
-// not exact enough.
+// advise warns of what keeps the loss from 0, and returns an error where the exact solution is not exact enough.
 func (a *answer) advise() error {
 	m := a.Problem.MDP
 	lost, before := a.Lost()

@@ -61,8 +61,7 @@ func (t trainCmd) Run(ctx context.Context, g *globals, store *experiment.Store) 
 	return g.train(ctx, store, runs)
 }
 
-// train says how long it will take to train what is missing, and trains it, one run after the other. One that fails
-// does not stop the others.
+// train says how long what is missing will take, and trains it, one run after the other, whichever of them fail.
 func (g *globals) train(ctx context.Context, store *experiment.Store, runs []experiment.Unit) (failures error) {
 	seconds, missing := 0.0, []experiment.Unit(nil)
 	for _, u := range runs {

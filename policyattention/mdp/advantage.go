@@ -105,8 +105,7 @@ func (m *MDP) refine(pi *mat.Dense, solve solver, v []double, goal float64) (las
 	return last
 }
 
-// evaluate is refine, by dense factors where those of the solver or its iterations do not suffice. It
-// returns the solver that did.
+// evaluate is refine, by dense factors where the solver does not suffice. It returns the one that did.
 func (m *MDP) evaluate(pi *mat.Dense, solve solver, v []double, goal float64) (solver, float64, error) {
 	last := m.refine(pi, solve, v, goal)
 	if last <= wrong || m.States() > fallback {
@@ -172,8 +171,7 @@ func (m *MDP) greedy(policy []int) *mat.Dense {
 	return pi
 }
 
-// anyPolicy returns a first policy for policy iteration: the first action of each state or,
-// at γ = 1, actions that surely end.
+// anyPolicy returns a policy to begin with: the first action of each state or, at γ = 1, actions that surely end.
 func (m *MDP) anyPolicy() []int {
 	if m.proper != nil {
 		return slices.Clone(m.proper)

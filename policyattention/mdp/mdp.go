@@ -26,9 +26,7 @@ type MDP struct {
 	R     *mat.Dense // [S, A], rewards r(s,a); −∞ where the state does not have the action
 	Meaning
 	Warnings []string // sentences on what its user should know
-	// Drawn counts the transitions that are drawn, where it is not nil: what a method has seen, if it sees
-	// samples. Not for concurrent use.
-	Drawn *int
+	Drawn    *int     // where it is not nil, counts transitions that methods draw; not for concurrent use
 
 	next    Transitions // P by successors
 	missing []bool      // [S·A], the actions that do not exist; nil where all do

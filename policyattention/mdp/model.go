@@ -40,8 +40,7 @@ func (t *Transitions) Row(i int) (states []int32, p []float64) {
 
 // Meaning is what a problem says of itself beyond P, r and γ.
 type Meaning struct {
-	// Minimize says that rewards are costs with their sign turned, and values too: what is printed turns them back.
-	Minimize                bool
+	Minimize                bool      // rewards and values are costs with their sign turned, which printing turns back
 	Start                   []float64 // [S], the distribution of the first state; nil where there is none
 	Terminal                []int     // the states that end an episode: whatever is done there earns 0 for ever
 	StateNames, ActionNames []string  // [S] and [A], nil where things are known by number

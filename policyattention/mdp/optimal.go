@@ -252,8 +252,7 @@ func (m *MDP) spread(x []float64, small float64, out []bool) {
 	}
 }
 
-// conclude fills the optimum from its Q, the advantages [S·A] behind it and the sizes [S·A] of what is added up in
-// each of them.
+// conclude fills the optimum from its Q, the advantages [S·A] behind it and the sizes [S·A] of what these add up.
 func (m *MDP) conclude(e *Optimum, advantages []double, size []float64, tolerance float64, solve solver) error {
 	n, a := m.R.Dims()
 	e.V, e.Error, e.less = make([]float64, n), make([]float64, n), make([]float64, n*a)

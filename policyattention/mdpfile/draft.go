@@ -291,8 +291,7 @@ func (d *draft) price() error {
 	return nil
 }
 
-// byRow returns the probabilities of a list by pairs s·A+a, each pair's in the order of the list, and the
-// rewards at the same places.
+// byRow returns the probabilities of a list by pairs s·A+a, each pair's in the list's order, and the rewards likewise.
 func byRow(list []arrow, s, a int) (t mdp.Transitions, earned []float64) {
 	t = mdp.Transitions{Offset: make([]int, s*a+1), State: make([]int32, len(list)), P: make([]float64, len(list))}
 	for _, x := range list {

@@ -81,8 +81,7 @@ func fields(data []byte) iter.Seq2[int, []string] {
 	}
 }
 
-// transitions reads a .tra file: lines "state choice next probability [action]" of an MDP, or "state
-// next probability" of a DTMC.
+// transitions reads a .tra file: lines "state choice next probability [action]", or of a DTMC "state next probability".
 func (p *prism) transitions(data []byte) error {
 	want := 0
 	for line, words := range fields(data) {
