@@ -77,8 +77,8 @@ func Run(args []string, stdout, stderr io.Writer, own ...experiment.Preset) (cod
 	c.out, c.errors, c.own = stdout, stderr, own
 	exited, texts := false, help(own)
 	parser := kong.Must(&c, kong.Name("policyattention"), kong.Description(texts["description"]), texts,
-		kong.Writers(stdout, stderr), kong.Bind(&c.globals), kong.BindToProvider(c.globals.running),
-		kong.Exit(func(n int) { exited, code = true, n }))
+		kong.Writers(stdout, stderr), kong.Exit(func(n int) { exited, code = true, n }), kong.Bind(&c.globals),
+		kong.BindToProvider(func() (*experiment.Store, error) { return c.open("quick") }))
 	kongcompletion.Register(parser)
 	command, err := parser.Parse(args)
 	if exited {
@@ -149,9 +149,9 @@ func (g *globals) preset(unsaid string) (experiment.Preset, error) {
 // reading is the preset of commands that are told none and make nothing.
 const reading = "paper"
 
-// running returns the store of the preset to run.
-func (g *globals) running() (*experiment.Store, error) {
-	p, err := g.preset("quick")
+// open returns the store of the preset that is asked for.
+func (g *globals) open(unsaid string) (*experiment.Store, error) {
+	p, err := g.preset(unsaid)
 	if err != nil {
 		return nil, err
 	}

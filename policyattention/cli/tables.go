@@ -147,11 +147,7 @@ type verifyCmd struct {
 
 func (c verifyCmd) Run(ctx context.Context, g *globals) error {
 	debug.SetGCPercent(400) // little is kept of much: a tenth of the time went to collecting it
-	p, err := g.preset(reading)
-	if err != nil {
-		return err
-	}
-	store, err := p.Open(g.Artifacts, g.Backend)
+	store, err := g.open(reading)
 	if err != nil {
 		return err
 	}
