@@ -124,10 +124,9 @@ func (c *cassandra) statement() error {
 	case "start":
 		return c.begin(include, exclude)
 	case "T":
-		return c.table([]*axis{&c.actions, &c.states, &c.states}, c.transition, true)
+		return c.table([]*axis{&c.actions, &c.states, &c.states}, c.transition)
 	case "O":
-		return c.table([]*axis{&c.actions, &c.states, &c.observations}, func([4]int32, float64) error { return nil },
-			true)
+		return c.table([]*axis{&c.actions, &c.states, &c.observations}, func([4]int32, float64) error { return nil })
 	case "R":
 		seen := &c.observations
 		if seen.size == 0 { // an MDP, whose rewards may say so by a fourth *
@@ -135,7 +134,7 @@ func (c *cassandra) statement() error {
 		}
 		c.priced = true
 		gain := func(key [4]int32, r float64) error { return c.set(c.gains, key, r) }
-		return c.table([]*axis{&c.actions, &c.states, &c.states, seen}, gain, false)
+		return c.table([]*axis{&c.actions, &c.states, &c.states, seen}, gain)
 	}
 	return fmt.Errorf("%q, want discount, values, states, actions, observations, start, T, O or R", kind)
 }
@@ -173,9 +172,9 @@ func (c *cassandra) begin(include, exclude bool) error {
 	return nil
 }
 
-// table takes what follows T, O or R: names of the first axes, then numbers for the rest, or words for
-// distributions. It calls set for each number, with −1 for what stands for all.
-func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error, distribution bool) error {
+// table takes what follows T, O or R: names of the first axes, then numbers for the rest, or of T and O, which have
+// three, words for distributions. It calls set for each number, with −1 for what stands for all.
+func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error) error {
 	key, given := [4]int32{-1, -1, -1, -1}, 0
 	for more := true; more; more = c.take(":") {
 		word := c.next()
@@ -194,8 +193,8 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error,
 		}
 		given++
 	}
-	last := axes[len(axes)-1].size
-	if given == 1 && distribution && len(axes) == 3 && c.take("identity") {
+	last, distribution := axes[len(axes)-1].size, len(axes) == 3 && given < 3
+	if given == 1 && distribution && c.take("identity") {
 		for i := range int32(last) {
 			if err := cmp.Or(set([4]int32{key[0], i, -1}, 0), set([4]int32{key[0], i, i}, 1)); err != nil {
 				return err
@@ -210,7 +209,7 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error,
 		}
 	}
 	var body func(i int) float64
-	switch distribution = distribution && given < len(axes); {
+	switch {
 	case distribution && c.take("uniform"):
 		body = func(int) float64 { return 1 / float64(last) }
 	case distribution && c.take("reset"):
