@@ -121,8 +121,9 @@ func (m *MDP) sweep(policy []int) []double {
 			for sweep := range evaluations {
 				low, high = math.Inf(1), math.Inf(-1)
 				pass(sweep%2 == 0, evaluate)
-				if x := max(low, 0) + min(high, 0); x != 0 && m.Gamma < 1 { // what each gains or loses at least
-					pass(false, func(s int) { v[s] += x * m.Gamma / (1 - m.Gamma) }) // (MacQueen, 1966)
+				// Shift all by what each still gains or loses at least (MacQueen, 1966).
+				if x := max(low, 0) + min(high, 0); x != 0 && m.Gamma < 1 {
+					pass(false, func(s int) { v[s] += x * m.Gamma / (1 - m.Gamma) })
 				}
 			}
 			if round > 0 && !changed {

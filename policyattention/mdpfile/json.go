@@ -180,16 +180,16 @@ type scanner struct{ *jsontext.Decoder }
 
 // quoted writes them as strings.
 func quoted(data []byte) (out []byte) {
-	for inside := false; len(data) > 0; { // a string
+	for inString := false; len(data) > 0; {
 		n := 1
 		switch data[0] {
 		case '"':
-			inside = !inside
+			inString = !inString
 		case '\\':
 			n = min(2, len(data))
 		case '-', 'I', 'N':
 			for _, word := range []string{"-Infinity", "Infinity", "NaN"} {
-				if !inside && bytes.HasPrefix(data, []byte(word)) {
+				if !inString && bytes.HasPrefix(data, []byte(word)) {
 					out, data, n = strconv.AppendQuote(out, word), data[len(word):], 0
 				}
 			}
