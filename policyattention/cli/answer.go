@@ -30,15 +30,10 @@ type answer struct {
 	warnings  []string
 	errors    io.Writer
 
-	evaluated
+	q         *mat.Dense // Q^π [S, A]; nil where there was no time to solve for it
+	v         []float64  // V^π [S], as q
+	distance  float64    // ‖Q* − Q^π‖∞, or what it is at most
 	shortfall mdp.Shortfall
-}
-
-// evaluated is what a policy is worth.
-type evaluated struct {
-	v        []float64  // V^π [S]; nil where there was no time to solve for it
-	q        *mat.Dense // Q^π [S, A]
-	distance float64    // ‖Q* − Q^π‖∞, or what it is at most
 }
 
 // measured is a loss on the way: what it is, or what it is at most.
@@ -57,9 +52,6 @@ func (a *answer) warn(format string, values ...any) {
 	fmt.Fprintln(a.errors, "policyattention: warning:", a.warnings[len(a.warnings)-1])
 }
 
-// smallStates is the number of states up to which a policy is solved for in milliseconds.
-const smallStates = 300
-
 // run takes rounds until the loss is proven to be small enough, or there are no more.
 func (a *answer) run(ctx context.Context, g *globals) error {
 	began, said := time.Now(), time.Now()
@@ -75,11 +67,12 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 		loss, short := a.Proven()/a.Normalizer, a.ProvenInState()/unit
 		if milestone(a.Round) {
 			if exact {
-				v, _, distance, err := a.Values()
+				q, err := a.Values()
 				if err != nil {
 					return err
 				}
-				loss, short = distance/a.Normalizer, a.Problem.MDP.Shortfall(a.Optimum, v).Relative()
+				loss = mdp.MaxAbsDiff(a.Optimum.Q, q) / a.Normalizer
+				short = m.Shortfall(a.Optimum, m.StateValues(a.Policy.Pi, q)).Relative()
 			}
 			a.losses = append(a.losses, measured{a.Round, loss, exact})
 		}
@@ -96,8 +89,7 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 	return nil
 }
 
-// announce says beforehand what takes more than 2 GB: some 250 bytes a pair, 60 a transition and, for the decoder, 250
-// bytes for each packet.
+// announce says beforehand what takes more than 2 GB: some 250 bytes a pair, 60 a transition, 250 a decoder's packet.
 func (a *answer) announce(m *mdp.MDP) {
 	pairs, entries := m.States()*m.Actions(), 0
 	for pair := range pairs {
@@ -122,21 +114,17 @@ func milestone(round int) bool {
 }
 
 // evaluate solves for the policy returned.
-func (a *answer) evaluate(ctx context.Context) error {
-	x, err := await(ctx, fmt.Sprint("after round ", a.Round), func() (x evaluated, err error) {
-		x.v, x.q, x.distance, err = a.Values()
-		return x, err
-	})
-	if err != nil {
+func (a *answer) evaluate(ctx context.Context) (err error) {
+	if a.q, err = await(ctx, fmt.Sprint("after round ", a.Round), a.Values); err != nil {
 		return err
 	}
-	a.evaluated = x
-	a.shortfall = a.Problem.MDP.Shortfall(a.Optimum, a.v)
+	m := a.Problem.MDP
+	a.v, a.distance = m.StateValues(a.Policy.Pi, a.q), mdp.MaxAbsDiff(a.Optimum.Q, a.q)
+	a.shortfall = m.Shortfall(a.Optimum, a.v)
 	return nil
 }
 
-// advise warns of what keeps the loss from 0, and says what would help. It returns an error where the exact solution is
-// not exact enough.
+// advise warns of what keeps the loss from 0, and returns an error where the exact solution is not exact enough.
 func (a *answer) advise() error {
 	m := a.Problem.MDP
 	lost, before := a.Lost()
@@ -169,9 +157,6 @@ func (a *answer) advise() error {
 	}
 	return nil
 }
-
-// rounding is the share of a value below which a difference is lost to rounding.
-const rounding = 0x1p-52
 
 // proven returns what ‖Q* − Q^π‖∞ is at most where it is computed in float64: what is proven of it, and the
 // rounding of the solve, whose condition is 1/(1−γ).
@@ -223,31 +208,24 @@ func (a *answer) report() map[string]any {
 		}
 		return out
 	}
-	table := func(x *mat.Dense) [][]*float64 {
-		if x == nil {
-			return nil
-		}
-		rows := make([][]*float64, m.States())
-		for s := range rows {
-			rows[s] = row(x.RawRowView(s))
+	table := func(x *mat.Dense) (rows [][]*float64) {
+		for s := 0; x != nil && s < m.States(); s++ {
+			rows = append(rows, row(x.RawRowView(s)))
 		}
 		return rows
 	}
 	_, worst := a.Optimum.Uncertain()
-	bound := a.Theorem2
 	certificate := map[string]any{"proven": finite(a.proven()), "zeta": a.Zeta, "delta": a.Delta,
 		"optimality_error": worst}
 	if m.Gamma < 1 {
-		certificate["bound"], certificate["terms"] = bound.Total(), bound
+		certificate["bound"], certificate["terms"] = a.Theorem2.Total(), a.Theorem2
 	}
 	out := map[string]any{
 		"policy": mdp.ToRows(a.Policy.Pi), "q": table(a.Q), "q_star": table(a.Optimum.Q), "q_pi": table(a.q),
 		"v": row(a.v), "v_star": row(a.Optimum.V), "states": m.StateNames, "actions": m.ActionNames,
 		"eta": a.Loop.Eta, "rounds": a.Round, "losses": a.losses, "loss": finite(a.distance / a.Normalizer),
-		"exact":    a.q != nil,
-		"distance": finite(a.distance), "normalizer": a.Normalizer, "certificate": certificate,
-		"tied_states": a.Optimum.Tied(),
-		"optimal":     a.optimal(), "warnings": a.warnings,
+		"exact": a.q != nil, "distance": finite(a.distance), "normalizer": a.Normalizer, "certificate": certificate,
+		"tied_states": a.Optimum.Tied(), "optimal": a.optimal(), "warnings": a.warnings,
 	}
 	if a.q != nil {
 		out["worst_state"] = map[string]any{"state": stateName(m, a.shortfall.State), "lost": a.shortfall.Lost,
@@ -263,7 +241,6 @@ func (a *answer) report() map[string]any {
 	return out
 }
 
-// optimal returns the optimal actions of each state.
 func (a *answer) optimal() [][]int {
 	list := make([][]int, a.Problem.MDP.States())
 	for s := range list {
@@ -315,9 +292,8 @@ func (a *answer) show(out io.Writer) error {
 		fmt.Fprintf(out, "several actions are optimal in %d of %d states\n", tied, m.States())
 	}
 	if c := a.certified; c != nil {
-		fmt.Fprintf(out, "largest residuals of the decoder: actor %.3g (certified ≤ %.3g), critic %.3g (certified "+
-			"≤ %.3g)\n",
-			a.Zeta, c.Zeta, a.Delta, c.DeltaWeighted())
+		fmt.Fprintf(out, "largest residuals of the decoder: actor %.3g (certified ≤ %.3g), "+
+			"critic %.3g (certified ≤ %.3g)\n", a.Zeta, c.Zeta, a.Delta, c.DeltaWeighted())
 	}
 	return a.table(out)
 }
@@ -341,9 +317,8 @@ func (a *answer) table(out io.Writer) error {
 		if a.v != nil {
 			value = fmt.Sprintf("%.4f", scalar.Round(a.worth(a.v[s]), 4)) // never −0
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.4f\t%s\t%.4f\t\n",
-			stateName(m, s), mdp.Label(m.ActionNames, action), pi[action], value,
-			scalar.Round(a.worth(a.Optimum.V[s]), 4))
+		fmt.Fprintf(w, "%s\t%s\t%.4f\t%s\t%.4f\t\n", stateName(m, s), mdp.Label(m.ActionNames, action),
+			pi[action], value, scalar.Round(a.worth(a.Optimum.V[s]), 4))
 	}
 	if err := w.Flush(); err != nil {
 		return err

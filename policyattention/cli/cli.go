@@ -7,6 +7,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ import (
 	"icrl/policyattention/backend"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/paper"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/results"
 )
 
 // Exit codes.
@@ -73,13 +76,9 @@ func Run(args []string, stdout, stderr io.Writer, own ...experiment.Preset) (cod
 	var c commands
 	c.out, c.errors, c.own = stdout, stderr, own
 	exited, texts := false, help(own)
-	parser, err := kong.New(&c, kong.Name("policyattention"), kong.Description(texts["description"]), texts,
-		kong.Writers(stdout, stderr), kong.Bind(&c.globals), kong.BindToProvider(c.globals.running),
-		kong.Exit(func(n int) { exited, code = true, n }))
-	if err != nil {
-		fmt.Fprintln(stderr, "policyattention:", err)
-		return exitFailure
-	}
+	parser := kong.Must(&c, kong.Name("policyattention"), kong.Description(texts["description"]), texts,
+		kong.Writers(stdout, stderr), kong.Exit(func(n int) { exited, code = true, n }), kong.Bind(&c.globals),
+		kong.BindToProvider(func() (*experiment.Store, error) { return c.open("quick") }))
 	kongcompletion.Register(parser)
 	command, err := parser.Parse(args)
 	if exited {
@@ -124,7 +123,6 @@ var errUsage = errors.New("wrong usage")
 // preset returns the preset that is asked for: one of the caller's own, a built-in one, or a file.
 func (g *globals) preset(unsaid string) (experiment.Preset, error) {
 	name, all := cmp.Or(g.Preset, unsaid), slices.Clone(paper.Presets)
-	g.Preset = name
 	for _, p := range g.own {
 		if p.Name == name {
 			return p, nil
@@ -151,9 +149,9 @@ func (g *globals) preset(unsaid string) (experiment.Preset, error) {
 // reading is the preset of commands that are told none and make nothing.
 const reading = "paper"
 
-// running returns the store of the preset to run.
-func (g *globals) running() (*experiment.Store, error) {
-	p, err := g.preset("quick")
+// open returns the store of the preset that is asked for.
+func (g *globals) open(unsaid string) (*experiment.Store, error) {
+	p, err := g.preset(unsaid)
 	if err != nil {
 		return nil, err
 	}
@@ -183,4 +181,23 @@ func (versionCmd) Run(g *globals) error {
 		fmt.Fprintln(g.out, path, m.Modules[path])
 	}
 	return err
+}
+
+//go:embed help.json
+var helpJSON []byte
+
+// help returns texts that do not fit where they belong: those of help.json, and lists of what there is.
+func help(own []experiment.Preset) kong.Vars {
+	texts := experiment.Embedded[kong.Vars](helpJSON)
+	names := paper.Presets
+	for _, p := range own {
+		names = append(names[:len(names):len(names)], p.Name)
+	}
+	list := func(names []string) string { return strings.Join(names, ", ") }
+	texts["tables"], texts["figures"] = list(results.TableNames()), list(results.FigureNames())
+	texts["preset"] = "Scale: " + list(names) + ", or a JSON file of one's own. Without it paper to read, quick to run."
+	texts["set"] = "What changes of the recipe, as in width=32,layers=2,lr=1e-3: " + list(paper.Settings()) + "."
+	texts["eta"] = fmt.Sprintf(`Step size, or "auto": %v/(the least gap between an optimal action and the next), `+
+		"which grows tenfold a round for exact PMD.", pmd.SuggestedSpan)
+	return texts
 }

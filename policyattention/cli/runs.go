@@ -3,14 +3,23 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"golang.org/x/term"
+
+	"icrl/policyattention/backend"
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/paper"
+	"icrl/policyattention/report"
 	"icrl/policyattention/results"
 )
 
@@ -52,8 +61,7 @@ func (t trainCmd) Run(ctx context.Context, g *globals, store *experiment.Store) 
 	return g.train(ctx, store, runs)
 }
 
-// train says how long it will take to train what is missing, and trains it, one run after the other. One that fails
-// does not stop the others.
+// train says how long what is missing will take, and trains it, one run after the other, whichever of them fail.
 func (g *globals) train(ctx context.Context, store *experiment.Store, runs []experiment.Unit) (failures error) {
 	seconds, missing := 0.0, []experiment.Unit(nil)
 	for _, u := range runs {
@@ -188,4 +196,88 @@ func (c tryCmd) Run(ctx context.Context, g *globals) error {
 	}
 	table.Name, table.Title = "try", "Losses, and their ratio to exact PMD's"
 	return g.show(table, "md")
+}
+
+// fieldCmd trains systems that the paper is set beside. They know no presets and store nothing.
+type fieldCmd struct {
+	System    string `arg:"" help:"The system to train and measure: wang or xie."`
+	Variant   string `help:"Which of its forms; a wrong one prints what there is." placeholder:"NAME"`
+	Seeds     int    `default:"1" help:"Seeds to train with."`
+	Seed      uint64 `default:"1" help:"The first of them."`
+	Processes int    `help:"Boyan chains to train on, not as many as in the paper." placeholder:"N"`
+}
+
+func (c fieldCmd) Run(ctx context.Context, g *globals) error {
+	if err := known("system", slices.Sorted(maps.Keys(paper.Systems)), c.System); err != nil {
+		return err
+	}
+	s := paper.Systems[c.System]
+	c.Variant = cmp.Or(c.Variant, s.Variants[0])
+	if err := known("variant", s.Variants, c.Variant); err != nil {
+		return err
+	}
+	on, err := backend.New(g.Backend)
+	if err != nil {
+		return err
+	}
+	numbers, err := s.Train(ctx, on,
+		baseline.Training{Variant: c.Variant, Seed: c.Seed, Seeds: c.Seeds, Processes: c.Processes})
+	if err != nil {
+		return err
+	}
+	t := report.Table{Name: "field", Title: c.System + ", " + c.Variant,
+		Columns: []string{"quantity", "here", "standard error", "published", "read to ±"}}
+	for _, x := range numbers {
+		row := []any{x.Quantity, x.Here, nil, nil, nil}
+		for i, y := range []float64{x.Error, x.Published, x.Read} {
+			if y != 0 {
+				row[2+i] = y
+			}
+		}
+		t.Add(row...)
+	}
+	return g.show(t, "md")
+}
+
+// progress returns what tells of training: lines of JSON on standard output where the caller is a
+// machine, and elsewhere a line a run and interval. Processes of one program can call it at once.
+func (g *globals) progress() func(experiment.Progress) {
+	var mutex sync.Mutex
+	last, encoder := map[string]time.Time{}, json.NewEncoder(g.out)
+	return func(p experiment.Progress) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		before, now := last[p.Name], time.Now()
+		switch {
+		case g.JSON:
+			encoder.Encode(p) //nolint:errcheck // nobody may be reading
+		case p.Waiting || now.Sub(before) >= g.interval() || p.Step == p.Steps:
+			if before.IsZero() {
+				p.StepsPerSecond = 0 // of the first steps, compilation and all
+			}
+			last[p.Name] = now
+			fmt.Fprintln(g.errors, line(p))
+		}
+	}
+}
+
+// interval is the time from one line about what takes long to the next.
+func (g *globals) interval() time.Duration {
+	if file, ok := g.errors.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		return 5 * time.Second
+	}
+	return time.Minute
+}
+
+// line says how far a training run is.
+func line(p experiment.Progress) string {
+	switch {
+	case p.Waiting:
+		return fmt.Sprintf("another process is at %s, waiting", p.Name)
+	case p.StepsPerSecond > 0:
+		left := time.Duration(float64(p.Steps-p.Step) / p.StepsPerSecond * float64(time.Second))
+		return fmt.Sprintf("%s: %d of %d steps, %.3g steps/s, %v left",
+			p.Name, p.Step, p.Steps, p.StepsPerSecond, left.Round(time.Second))
+	}
+	return fmt.Sprintf("%s: %d of %d steps", p.Name, p.Step, p.Steps)
 }

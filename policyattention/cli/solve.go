@@ -26,26 +26,30 @@ import (
 )
 
 type solveCmd struct {
-	MDP       string   `help:"${mdp}" required:"" type:"existingfile" placeholder:"FILE"`
-	Gamma     *float64 `help:"Discount γ, in place of the file's."`
-	Layout    string   `help:"Axes of an array P, in place of the file's." placeholder:"S,A,S|A,S,S"`
-	Minimize  bool     `help:"Rewards are costs."`
-	Normalize bool     `help:"Divide rows of P by their sums."`
-	Actor     string   `help:"${actor}" default:"exact" placeholder:"exact|decoder|any|CHECKPOINT"`
-	Critic    string   `help:"${critic}" enum:",exact,value,mean,memory" default:"" placeholder:"CRITIC"`
-	Samples   int      `help:"Transitions of every state and action that a critic samples a round." default:"6"`
-	Seed      uint64   `help:"Seed of these samples." default:"1"`
-	Rounds    int      `help:"Rounds at most." default:"1000"`
-	Tol       float64  `help:"${tol}" default:"1e-6"`
-	Out       string   `help:"${out}" placeholder:"FILE" type:"path"`
-	Eta       string   `help:"${eta}" default:"0.8" placeholder:"NUMBER|auto"`
+	MDP string `help:"${mdp}" required:"" type:"existingfile" placeholder:"FILE"`
+	mdpfile.Options
+	Actor   string  `help:"${actor}" default:"exact" placeholder:"exact|decoder|any|CHECKPOINT"`
+	Critic  string  `help:"${critic}" enum:",exact,value,mean,memory" default:"" placeholder:"CRITIC"`
+	Samples int     `help:"Transitions of every state and action that a critic samples a round." default:"6"`
+	Seed    uint64  `help:"Seed of these samples." default:"1"`
+	Rounds  int     `help:"Rounds at most." default:"1000"`
+	Tol     float64 `help:"${tol}" default:"1e-6"`
+	Out     string  `help:"${out}" placeholder:"FILE" type:"path"`
+	Eta     string  `help:"${eta}" default:"0.8" placeholder:"NUMBER|auto"`
 }
 
 // errUncertain is returned where Q* is not exact enough to measure by.
 var errUncertain = errors.New("the optimal values are uncertain")
 
-// certain is the share of a state's value, or of 1, that the error of V* may reach.
-const certain = 1e-9
+const (
+	certain     = 1e-9    // the share of a state's value, or of 1, that the error of V* may reach
+	rounding    = 0x1p-52 // the share of a value below which a difference is lost to rounding
+	smallStates = 300     // up to which a policy is solved for in milliseconds
+	deepest     = 1e12    // the cliff up to which the actor for any MDP was tried
+	// leastMass is the mass that 99 of 100 actions exceed in the first rounds that the actors of fixed shape were
+	// trained on: π₀ is drawn from Dirichlet(1, 1, 1), where P(π(a) < x) is about 2x.
+	leastMass = .005
+)
 
 func (s solveCmd) Run(ctx context.Context, g *globals) error {
 	switch {
@@ -53,8 +57,7 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 		return fmt.Errorf("%w: --rounds=%d, want at least 1", errUsage, s.Rounds)
 	case !(s.Tol >= 0):
 		return fmt.Errorf("%w: --tol=%v, want a number ≥ 0", errUsage, s.Tol)
-	case s.Out != "" && !slices.Contains([]string{".csv", ".npz", ".json", ".svg"},
-		strings.ToLower(filepath.Ext(s.Out))):
+	case s.Out != "" && !slices.Contains(strings.Fields(".csv .npz .json .svg"), strings.ToLower(filepath.Ext(s.Out))):
 		return fmt.Errorf("%w: --out=%s, want a name that ends in .csv, .npz, .json or .svg", errUsage, s.Out)
 	}
 	problem, err := await(ctx, "while the problem was read", s.read)
@@ -66,8 +69,7 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 		a.warn("%s", w)
 	}
 	a.announce(problem.MDP)
-	scale, err := await(ctx, "before Q* was found",
-		func() (*control.Scale, error) { return control.NewScale(problem) })
+	scale, err := await(ctx, "before Q* was found", func() (*control.Scale, error) { return control.NewScale(problem) })
 	if err != nil {
 		return err
 	}
@@ -93,11 +95,9 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 	return cmp.Or(stopped, uncertain)
 }
 
-// read returns the problem.
 func (s solveCmd) read() (mdp.Problem, error) {
-	options := mdpfile.Options{Gamma: s.Gamma, Layout: s.Layout, Minimize: s.Minimize, Normalize: s.Normalize}
 	if s.MDP != "-" {
-		return mdpfile.Read(s.MDP, options)
+		return mdpfile.Read(s.MDP, s.Options)
 	}
 	data, err := io.ReadAll(io.LimitReader(os.Stdin, mdpfile.MaxBytes+1))
 	if err != nil {
@@ -106,7 +106,7 @@ func (s solveCmd) read() (mdp.Problem, error) {
 	if len(data) > mdpfile.MaxBytes {
 		return mdp.Problem{}, fmt.Errorf("standard input holds more than %d bytes", mdpfile.MaxBytes)
 	}
-	return mdpfile.Decode("standard input", data, options)
+	return mdpfile.Decode("standard input", data, s.Options)
 }
 
 // await returns what f does, or an error at once when ctx is cancelled, which says when that was.
@@ -129,7 +129,6 @@ func await[T any](ctx context.Context, when string, f func() (T, error)) (T, err
 	}
 }
 
-// loop returns the loop that is asked for.
 func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 	m := scale.Problem.MDP
 	eta, err := a.step(scale.Optimum, m)
@@ -147,11 +146,8 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 	case "exact":
 	case "decoder":
 		bound := cmp.Or(m.RMax(), 1) // where there are no rewards a cap must be above 0
-		d, err := decoder.New(decoder.Caps{
-			States: m.States(), Actions: m.Actions(), Gamma: m.Gamma, RMax: bound,
-			EtaMin: eta, EtaMax: eta, Rounds: a.Rounds,
-			Routing: 1e-6, Alpha: .05, Packets: 1, // nothing is sampled
-		})
+		d, err := decoder.New(decoder.Caps{States: m.States(), Actions: m.Actions(), Gamma: m.Gamma, RMax: bound,
+			EtaMin: eta, EtaMax: eta, Rounds: a.Rounds, Routing: 1e-6, Alpha: .05, Packets: 1}) // nothing is sampled
 		if err != nil {
 			return loop, err
 		}
@@ -173,9 +169,8 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 				"actor was tried up to %.0e: it may lock up", ratio, deepest)
 		}
 		if least := leastPositive(scale.Problem.Pi0); least < math.Exp(anymdp.LogFloor) {
-			a.warn("the actor's network sees no share of mass below e^%d = %.0e; π₀ holds %.2g "+
-				"(its logarithm is added, so no action is lost)",
-				anymdp.LogFloor, math.Exp(anymdp.LogFloor), least)
+			a.warn("the actor's network sees no share of mass below e^%d = %.0e; π₀ holds %.2g (its logarithm is "+
+				"added, so no action is lost)", anymdp.LogFloor, math.Exp(anymdp.LogFloor), least)
 		}
 	default:
 		if m.Masked() {
@@ -193,9 +188,7 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 		if loop.Actor, err = model.Actor(); err != nil {
 			return loop, err
 		}
-		for _, w := range unfamiliar(model.Config, scale, eta) {
-			a.warn("%s", w)
-		}
+		a.unfamiliar(model.Config, scale, eta)
 	}
 	return loop, nil
 }
@@ -216,7 +209,6 @@ func largest(q *mat.Dense) float64 {
 	return top
 }
 
-// step returns the step size that is asked for.
 func (s solveCmd) step(o *mdp.Optimum, m *mdp.MDP) (float64, error) {
 	if s.Eta != "auto" {
 		eta, err := strconv.ParseFloat(s.Eta, 64)
@@ -232,43 +224,41 @@ func (s solveCmd) step(o *mdp.Optimum, m *mdp.MDP) (float64, error) {
 	return eta, nil
 }
 
-// unfamiliar says in what a problem and a step size lie outside of what an actor of
+// unfamiliar warns of all in which a problem and a step size lie outside of what an actor of
 // fixed shape was trained on. It answers there too, but what it answers may be anything.
-func unfamiliar(c train.Config, scale *control.Scale, eta float64) (warnings []string) {
+func (a *answer) unfamiliar(c train.Config, scale *control.Scale, eta float64) {
 	p, m := scale.Problem, scale.Problem.MDP
-	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if lo, hi := c.Recipe.EtaMin, c.Recipe.EtaMax; eta < lo || eta > hi {
-		warn("the actor was trained on step sizes in [%v, %v]; η = %.4g may give any policy (see --eta)", lo, hi, eta)
+		a.warn("the actor was trained on step sizes in [%v, %v]; η = %.4g may give any policy (see --eta)", lo,
+			hi, eta)
 	}
 	if m.Gamma != mdp.Discount {
-		warn("the actor was trained on problems with γ = %v; γ = %v may give any policy", mdp.Discount, m.Gamma)
+		a.warn("the actor was trained on problems with γ = %v; γ = %v may give any policy", mdp.Discount, m.Gamma)
 	}
 	// The rewards of the training distribution lie in [−1, 1].
 	if m.RMax() > 1 {
-		warn("the actor was trained on rewards of at most 1 in size; %.4g may give any policy", m.RMax())
+		a.warn("the actor was trained on rewards of at most 1 in size; %.4g may give any policy", m.RMax())
 	}
 	// Uniform rewards on [−1, 1] have one sign in one of 2,048 problems with twelve pairs.
 	if lo, hi := mat.Min(m.R), mat.Max(m.R); lo >= 0 && hi > 0 || hi <= 0 && lo < 0 {
-		warn("the actor was trained on rewards of both signs; rewards from %.4g to %.4g may give any policy", lo, hi)
+		a.warn("the actor was trained on rewards of both signs; rewards from %.4g to %.4g may give any policy", lo, hi)
 	}
 	if least := mat.Min(p.Pi0); c.Recipe.Readout == train.NetworkReadout && least < leastMass {
-		warn("the actor was trained on policies that begin with more than %v on most actions; from %.2g "+
+		a.warn("the actor was trained on policies that begin with more than %v on most actions; from %.2g "+
 			"the best action may never be found", leastMass, least)
 	}
 	if least := leastPositive(p.Pi0); least < math.Exp(control.LogFloor) {
-		warn("the actor sees no probability below e^%d = %.0e; π₀ holds %.2g", control.LogFloor,
+		a.warn("the actor sees no probability below e^%d = %.0e; π₀ holds %.2g", control.LogFloor,
 			math.Exp(control.LogFloor), least)
 	}
 	q, optimum := scale.Start, scale.Optimum.Q
 	least, most := min(mat.Min(q), mat.Min(optimum)), max(mat.Max(q), mat.Max(optimum))
 	if lo, hi := valueRange[0], valueRange[1]; least < lo || most > hi {
-		warn("the actor was trained on values between about %v and %v; from %.3g to %.3g it may give any policy",
+		a.warn("the actor was trained on values between about %v and %v; from %.3g to %.3g it may give any policy",
 			lo, hi, least, most)
 	}
-	return warnings
 }
 
-// leastPositive returns the least probability above 0.
 func leastPositive(pi *mat.Dense) float64 {
 	least := 1.0
 	for _, p := range pi.RawMatrix().Data {
@@ -279,16 +269,10 @@ func leastPositive(pi *mat.Dense) float64 {
 	return least
 }
 
-// leastMass is the mass that 99 of 100 actions exceed in the first rounds that the actors
-// of fixed shape were trained on: π₀ is drawn from Dirichlet(1, 1, 1), where P(π(a) < x)
-// is about 2x.
-const leastMass = .005
-
 // valueRange holds all values of the 6,144 contexts that the first identities of S = 4, 8
 // and 16 were trained on: −7.58 to 8.93.
 var valueRange = [2]float64{-7.6, 9}
 
-// critic returns the critic that is asked for.
 func (s solveCmd) critic() (control.Critic, error) {
 	switch {
 	case s.Critic == "value", s.Critic == "" && s.grows():
@@ -308,9 +292,6 @@ func (s solveCmd) critic() (control.Critic, error) {
 	}
 	return &critic.Critic{Estimate: estimate, Samples: s.Samples, Root: s.Seed}, nil
 }
-
-// deepest is the cliff up to which the actor for any MDP was tried.
-const deepest = 1e12
 
 // cliff returns the largest of the states' ratios of the range of an action's values to their range
 // without the worst action, 0 where no state has three actions that differ.

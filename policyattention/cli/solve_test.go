@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -357,7 +358,9 @@ func TestUnfamiliar(t *testing.T) {
 		{changed(0, 1), []string{"both signs"}},
 		{changed(-3, 3), []string{"at most 1 in size"}},
 	} {
-		warnings := unfamiliar(config, testkit.Must(control.NewScale(tc.problem))(t), .8)
+		a := &answer{errors: io.Discard}
+		a.unfamiliar(config, testkit.Must(control.NewScale(tc.problem))(t), .8)
+		warnings := a.warnings
 		text := strings.Join(warnings, "\n")
 		for _, want := range tc.want {
 			if !strings.Contains(text, want) {

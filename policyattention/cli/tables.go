@@ -21,7 +21,6 @@ import (
 	"icrl/policyattention/results"
 )
 
-// show prints a table.
 func (g *globals) show(t report.Table, format string) error {
 	if g.JSON {
 		format = "json"
@@ -33,8 +32,11 @@ func (g *globals) show(t report.Table, format string) error {
 	return err
 }
 
-// stored returns the results of the preset to read, or an error if there are none.
-func (g *globals) stored() (*results.Store, error) {
+// stored returns the results of the preset to read, or an error if there are none, or a name is none of all.
+func (g *globals) stored(what string, all, names []string) (*results.Store, error) {
+	if err := known(what, all, names...); err != nil {
+		return nil, err
+	}
 	p, err := g.preset(reading)
 	if err != nil {
 		return nil, err
@@ -71,10 +73,7 @@ func (t tableCmd) Run(g *globals) error {
 		_, err := fmt.Fprintln(g.out, strings.Join(results.TableNames(), "\n"))
 		return err
 	}
-	if err := known("table", results.TableNames(), t.Names...); err != nil {
-		return err
-	}
-	store, err := g.stored()
+	store, err := g.stored("table", results.TableNames(), t.Names)
 	if err != nil {
 		return err
 	}
@@ -120,10 +119,7 @@ type figureCmd struct {
 }
 
 func (f figureCmd) Run(g *globals) error {
-	if err := known("figure", results.FigureNames(), f.Names...); err != nil {
-		return err
-	}
-	store, err := g.stored()
+	store, err := g.stored("figure", results.FigureNames(), f.Names)
 	if err != nil {
 		return err
 	}
@@ -151,11 +147,7 @@ type verifyCmd struct {
 
 func (c verifyCmd) Run(ctx context.Context, g *globals) error {
 	debug.SetGCPercent(400) // little is kept of much: a tenth of the time went to collecting it
-	p, err := g.preset(reading)
-	if err != nil {
-		return err
-	}
-	store, err := p.Open(g.Artifacts, g.Backend)
+	store, err := g.open(reading)
 	if err != nil {
 		return err
 	}

@@ -93,8 +93,8 @@ func (r gridRunCmd) Run(ctx context.Context, g *globals, store *experiment.Store
 		return err
 	}
 	if r.Index < 0 || r.Index >= len(tasks) {
-		return fmt.Errorf("%w: no task %d, preset %s has tasks 0 to %d",
-			errUsage, r.Index, store.Preset.Name, len(tasks)-1)
+		return fmt.Errorf("%w: no task %d, preset %s has tasks 0 to %d", errUsage, r.Index, store.Preset.Name,
+			len(tasks)-1)
 	}
 	task := tasks[r.Index]
 	store.Progress = g.progress()
@@ -115,10 +115,7 @@ func (r gridRunCmd) Run(ctx context.Context, g *globals, store *experiment.Store
 
 type gridStatusCmd struct{}
 
-var (
-	errTasksFailed = errors.New("failed for good")
-	errTasksLeft   = errors.New("not yet done")
-)
+var errTasksLeft = errors.New("not yet done")
 
 func (gridStatusCmd) Run(g *globals, store *experiment.Store) error {
 	all, err := g.list(store)
@@ -130,7 +127,7 @@ func (gridStatusCmd) Run(g *globals, store *experiment.Store) error {
 		counts[l.State]++
 	}
 	if n := counts[experiment.Failed]; n > 0 {
-		return fmt.Errorf("%d of %d tasks %w", n, len(all), errTasksFailed)
+		return fmt.Errorf("%d of %d tasks failed for good", n, len(all))
 	}
 	if n := len(all) - counts[experiment.Done]; n > 0 {
 		return fmt.Errorf("%d of %d tasks %w", n, len(all), errTasksLeft)

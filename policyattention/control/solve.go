@@ -108,12 +108,9 @@ func (s *Solving) ProvenInState() float64 {
 	return s.Missed / (1 - s.Problem.MDP.Gamma)
 }
 
-// Values returns V^π and Q^π of the policy, and ‖Q* − Q^π‖∞, by an exact solve.
-func (s *Solving) Values() (v []float64, q *mat.Dense, distance float64, err error) {
-	if q, err = s.Problem.MDP.PolicyValueFrom(s.Policy.Pi, s.Optimum.Q); err != nil {
-		return nil, nil, 0, err
-	}
-	return s.Problem.MDP.StateValues(s.Policy.Pi, q), q, mdp.MaxAbsDiff(s.Optimum.Q, q), nil
+// Values returns Q^π of the policy, by an exact solve.
+func (s *Solving) Values() (*mat.Dense, error) {
+	return s.Problem.MDP.PolicyValueFrom(s.Policy.Pi, s.Optimum.Q)
 }
 
 // Lost returns in how many states no optimal action has any mass left, and in how many of

@@ -50,9 +50,8 @@ func (m *MDP) values(v, advantages []double, sizes []float64) *mat.Dense {
 	return q
 }
 
-// residual returns r^π + γP^π v − v [S] and the sizes of what is added up, in states that do
-// not end an episode. Sizes have a floor at 1e-12 of the largest, so that a value of
-// 0 has rounding too.
+// residual returns r^π + γP^π v − v [S] and the sizes of what is added up, in states that do not end an episode.
+// Sizes have a floor at 1e-12 of the largest, so that a value of 0 has rounding too.
 func (m *MDP) residual(pi *mat.Dense, v []double) (rest, size []float64) {
 	n, a := m.R.Dims()
 	rest, size = make([]float64, n), make([]float64, n)
@@ -78,9 +77,8 @@ func (m *MDP) residual(pi *mat.Dense, v []double) (rest, size []float64) {
 	return rest, size
 }
 
-// refine adds corrections to the values v [S] of the policy pi, until one is below the share
-// goal of what is added up in each state, or they cease to shrink. It returns the
-// largest share of the last that was added.
+// refine adds corrections to the values v [S] of the policy pi, until one is below the share goal of what is added up
+// in each state, or they cease to shrink. It returns the largest share of the last that was added.
 func (m *MDP) refine(pi *mat.Dense, solve solver, v []double, goal float64) (last float64) {
 	for last = math.Inf(1); last > goal; {
 		d, of := m.residual(pi, v)
@@ -107,8 +105,7 @@ func (m *MDP) refine(pi *mat.Dense, solve solver, v []double, goal float64) (las
 	return last
 }
 
-// evaluate is refine, by dense factors where those of the solver or its iterations do not suffice. It
-// returns the solver that did.
+// evaluate is refine, by dense factors where the solver does not suffice. It returns the one that did.
 func (m *MDP) evaluate(pi *mat.Dense, solve solver, v []double, goal float64) (solver, float64, error) {
 	last := m.refine(pi, solve, v, goal)
 	if last <= wrong || m.States() > fallback {
@@ -123,10 +120,8 @@ func (m *MDP) evaluate(pi *mat.Dense, solve solver, v []double, goal float64) (s
 }
 
 const (
-	// wrong is the share of what is added up in a state above which an error is no rounding.
-	wrong = 1e-9
-	// visible is the share of a value, or of 1 where that is smaller, above which an error shows.
-	visible = 1e-11
+	wrong   = 1e-9  // the share of what is added up in a state above which an error is no rounding
+	visible = 1e-11 // the share of a value, or of 1 where that is smaller, above which an error shows
 )
 
 // benign returns whether the rounding of a backup is too small to show.
@@ -176,8 +171,7 @@ func (m *MDP) greedy(policy []int) *mat.Dense {
 	return pi
 }
 
-// anyPolicy returns a first policy for policy iteration: the first action of each state or,
-// at γ = 1, actions that surely end.
+// anyPolicy returns a policy to begin with: the first action of each state or, at γ = 1, actions that surely end.
 func (m *MDP) anyPolicy() []int {
 	if m.proper != nil {
 		return slices.Clone(m.proper)
@@ -191,8 +185,7 @@ func (m *MDP) anyPolicy() []int {
 	return policy
 }
 
-// double is an unevaluated sum hi+lo of two float64 with |lo| at most half an ulp of hi:
-// some 106 bits (Dekker, 1971).
+// double is an unevaluated sum hi+lo of two float64 with |lo| at most half an ulp of hi: some 106 bits (Dekker, 1971).
 type double struct{ hi, lo float64 }
 
 func (x double) float() float64 { return x.hi + x.lo }
@@ -224,7 +217,6 @@ func normal(hi, lo float64) double {
 	return double{sum, lo - (sum - hi)}
 }
 
-// plus returns x+b.
 func (x double) plus(b float64) double {
 	sum := twoSum(x.hi, b)
 	return normal(sum.hi, sum.lo+x.lo)
@@ -240,7 +232,6 @@ func (x double) add(y double) double {
 // minus returns x−y, rounded.
 func (x double) minus(y double) float64 { return x.add(double{-y.hi, -y.lo}).float() }
 
-// times returns x·b.
 func (x double) times(b float64) double {
 	p := twoProduct(x.hi, b)
 	return normal(p.hi, p.lo+float64(x.lo*b))

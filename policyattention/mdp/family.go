@@ -13,8 +13,7 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Problem is one evaluation fixture: an MDP and the policy π₀ [S, A] from which
-// a controller starts.
+// Problem is one evaluation fixture: an MDP and the policy π₀ [S, A] from which a controller starts.
 type Problem struct {
 	MDP *MDP
 	Pi0 *mat.Dense
@@ -31,9 +30,8 @@ func (p Problem) Index(place int) int {
 	return place
 }
 
-// NewProblem returns the validated problem with discount gamma and copies of the
-// transitions p [S·A, S], the rewards r [S, A] and the initial policy pi0 [S, A]; a
-// nil pi0 stands for the uniform policy.
+// NewProblem returns the validated problem with discount gamma and copies of the transitions p [S·A, S], the rewards r
+// [S, A] and the initial policy pi0 [S, A]; a nil pi0 stands for the uniform policy.
 func NewProblem(gamma float64, p, r, pi0 *mat.Dense) (Problem, error) {
 	m, err := New(gamma, p, r)
 	if err != nil {
@@ -42,12 +40,8 @@ func NewProblem(gamma float64, p, r, pi0 *mat.Dense) (Problem, error) {
 	if pi0 == nil {
 		pi0 = m.Uniform()
 	}
-	problem := Problem{MDP: m, Pi0: pi0}
-	if err := problem.Check(); err != nil {
-		return Problem{}, err
-	}
-	problem.Pi0 = mat.DenseCopyOf(pi0)
-	return problem, nil
+	problem := Problem{MDP: m, Pi0: mat.DenseCopyOf(pi0)}
+	return problem, problem.Check()
 }
 
 // Check reports a missing MDP, and a π₀ that is not one of its policies.
@@ -73,19 +67,16 @@ const (
 	// SparseTransitions reaches at most two successors from a state-action pair,
 	// drawn without replacement, with Dirichlet(1,1) weights.
 	SparseTransitions Family = "sparse-transitions"
-	// StrongMixing mixes each Dirichlet row with the uniform distribution,
-	// P = 0.1 Dirichlet(1,…,1) + 0.9 uniform, so the chain forgets its state
-	// almost at once under every policy.
+	// StrongMixing mixes each Dirichlet row with the uniform distribution, P = 0.1 Dirichlet(1,…,1) + 0.9 uniform, so
+	// the chain forgets its state almost at once under every policy.
 	StrongMixing Family = "strong-mixing"
 	// SparseRewards keeps each reward with probability 1/4 and is zero
 	// elsewhere; one pair, drawn uniformly, always keeps its reward.
 	SparseRewards Family = "sparse-rewards"
-	// Ring is one fixed MDP for all problems, which differ in π₀ alone: states on
-	// a circle; action j moves by j-1 states (back, stay, on, …) with probability
-	// 0.8 and slips to either neighbour of the start with probability 0.1 each.
-	// The reward of state s is cos(2πs/S)/4 under every action: the goal is to
-	// reach state 0 and to stay. With larger rewards exact PMD is done within a
-	// few rounds, and a ratio to it would measure rounding.
+	// Ring is one fixed MDP for all problems, which differ in π₀ alone: states on a circle; action j moves by j-1
+	// states (back, stay, on, …) with probability 0.8 and slips to either neighbour of the start with probability 0.1
+	// each. The reward of state s is cos(2πs/S)/4 under every action: the goal is to reach state 0 and to stay. With
+	// larger rewards exact PMD is done within a few rounds, and a ratio to it would measure rounding.
 	Ring Family = "ring"
 )
 
@@ -98,16 +89,14 @@ const (
 	Actions  = 3
 )
 
-// Draw returns n problems with s states and a actions. Problem i is a pure
-// function of the family, root, s, a and i, so a longer list starts with the
-// shorter one.
-func (f Family) Draw(root uint64, s, a, n int) ([]Problem, error) {
+// Draw returns n problems with s states and a actions. Problem i is a pure function of the family, root, s, a and i, so
+// a longer list starts with the shorter one.
+func (f Family) Draw(root uint64, s, a, n int) (problems []Problem, err error) {
 	if n < 0 {
 		return nil, fmt.Errorf("mdp: family %q asked for %d problems", f, n)
 	}
-	problems := make([]Problem, n)
+	problems = make([]Problem, n)
 	for i := range problems {
-		var err error
 		if problems[i], err = f.one(root, s, a, i); err != nil {
 			return nil, err
 		}
@@ -116,10 +105,9 @@ func (f Family) Draw(root uint64, s, a, n int) ([]Problem, error) {
 }
 
 // Pick returns some of the problems that Draw returns, by their places, with these as their Numbers.
-func (f Family) Pick(root uint64, s, a int, places []int32) ([]Problem, error) {
-	problems := make([]Problem, len(places))
+func (f Family) Pick(root uint64, s, a int, places []int32) (problems []Problem, err error) {
+	problems = make([]Problem, len(places))
 	for k, i := range places {
-		var err error
 		if problems[k], err = f.one(root, s, a, int(i)); err != nil {
 			return nil, err
 		}
@@ -150,20 +138,19 @@ func (f Family) drawMDP(rng *rand.Rand, s, a int) (*MDP, error) {
 	}
 	for i := range s * a {
 		row := p.RawRowView(i)
-		switch f {
-		case SparseTransitions:
+		if f == SparseTransitions {
 			weights := make([]float64, 2)
 			dirichlet(rng, weights)
 			for k, t := range rng.Perm(s)[:2] {
 				row[t] = weights[k]
 			}
-		case StrongMixing:
-			dirichlet(rng, row)
+			continue
+		}
+		dirichlet(rng, row)
+		if f == StrongMixing {
 			for t := range row {
 				row[t] = 0.1*row[t] + 0.9/float64(s)
 			}
-		default:
-			dirichlet(rng, row)
 		}
 	}
 	rewards := r.RawMatrix().Data
@@ -197,8 +184,7 @@ func ring(p, r *mat.Dense) {
 	}
 }
 
-// RandomPolicy returns a policy [S, A] whose rows are independent
-// Dirichlet(1,…,1) draws.
+// RandomPolicy returns a policy [S, A] whose rows are independent Dirichlet(1,…,1) draws.
 func RandomPolicy(rng *rand.Rand, s, a int) *mat.Dense {
 	pi := mat.NewDense(s, a, nil)
 	for i := range s {
@@ -220,10 +206,9 @@ func dirichlet(rng *rand.Rand, row []float64) {
 	}
 }
 
-// Sample draws an index with the probabilities p, which sum to one up to rounding:
-// what is missing goes to the last index that has any. It draws by inversion, so
-// those who read the same numbers draw the same for as long as their probabilities
-// nearly agree.
+// Sample draws an index with the probabilities p, which sum to one up to rounding: what is missing goes to the last
+// index that has any. It draws by inversion, so those who read the same numbers draw the same for as long as their
+// probabilities nearly agree.
 func Sample(rng *rand.Rand, p []float64) int {
 	u, last := rng.Float64(), 0
 	for i, w := range p {

@@ -1,10 +1,9 @@
 // Package mdp holds finite Markov decision processes, their Bellman operators, exact
 // solutions, and the distributions from which the experiments draw them.
 //
-// A table over states and actions (rewards r, action values Q, policies π) is a gonum
-// matrix [S, A]. Transition probabilities are kept by successors: row s·A+a of P [S·A, S] is
-// P(·|s,a), and MDP.DenseP makes the matrix of it. What values mean is in bellman.go, how
-// they are found exactly in optimal.go, advantage.go and solve.go.
+// A table over states and actions (rewards r, action values Q, policies π) is a gonum matrix [S, A]. Transition
+// probabilities are kept by successors: row s·A+a of P [S·A, S] is P(·|s,a), and MDP.DenseP makes the matrix of it.
+// What values mean is in bellman.go, how they are found exactly in optimal.go, advantage.go and solve.go.
 package mdp
 
 import (
@@ -17,8 +16,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Tolerance is how far the sum of a probability row may lie from one. No entry
-// may lie below zero.
+// Tolerance is how far the sum of a probability row may lie from one. No entry may lie below zero.
 const Tolerance = 1e-9
 
 // MDP is a finite Markov decision process (Section 3 of the paper). Build one with New or
@@ -27,20 +25,16 @@ type MDP struct {
 	Gamma float64    // discount γ in [0, 1); 1 where every episode surely ends
 	R     *mat.Dense // [S, A], rewards r(s,a); −∞ where the state does not have the action
 	Meaning
-	// Warnings are sentences on what its user should know.
-	Warnings []string
-	// Drawn counts the transitions that are drawn, where it is not nil: what a method has seen, if it sees
-	// samples. Not for concurrent use.
-	Drawn *int
+	Warnings []string // sentences on what its user should know
+	Drawn    *int     // where it is not nil, counts transitions that methods draw; not for concurrent use
 
 	next    Transitions // P by successors
 	missing []bool      // [S·A], the actions that do not exist; nil where all do
 	proper  []int       // at γ = 1, a policy [S] that ends surely
 }
 
-// New returns the MDP with discount gamma and copies of the transitions p [S·A, S] and the
-// rewards r [S, A]; see Model for all that a problem may say. The error names the first
-// input that is not what it must be.
+// New returns the MDP with discount gamma and copies of the transitions p [S·A, S] and the rewards r [S, A]; see Model
+// for all that a problem may say. The error names the first input that is not what it must be.
 func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
 	if p == nil || r == nil || p.IsEmpty() || r.IsEmpty() {
 		return nil, errors.New("mdp: transitions P and rewards r must not be empty")
@@ -90,10 +84,7 @@ func (m *MDP) DenseP() *mat.Dense {
 	s, a := m.R.Dims()
 	p := mat.NewDense(s*a, s, nil)
 	for i := range s * a {
-		states, row := m.next.Row(i)
-		for k, t := range states {
-			p.Set(i, int(t), row[k])
-		}
+		p.SetRow(i, m.Next(i/a, i%a))
 	}
 	return p
 }
@@ -117,8 +108,7 @@ func (m *MDP) Next(s, a int) []float64 {
 // Reward returns r(s,a).
 func (m *MDP) Reward(s, a int) float64 { return m.R.At(s, a) }
 
-// Transition draws a transition from the state s under the action a: a reward and a
-// successor, by one number of rng.
+// Transition draws a transition from the state s under the action a: a reward and a successor, by one number of rng.
 func (m *MDP) Transition(rng *rand.Rand, s, a int) (reward float64, next int) {
 	if m.Drawn != nil {
 		*m.Drawn++
@@ -165,8 +155,7 @@ func CheckPolicy(pi *mat.Dense, s, a int) error {
 	return CheckRows("policy", pi)
 }
 
-// CheckTable reports why the table called name is not [S, A] and finite, or −∞ where an
-// action does not exist.
+// CheckTable reports why the table called name is not [S, A] and finite, or −∞ where an action does not exist.
 func (m *MDP) CheckTable(name string, x *mat.Dense) error {
 	s, a := m.R.Dims()
 	return checkTable(name, x, s, a, m.missing)
@@ -193,8 +182,7 @@ func checkTable(name string, x *mat.Dense, s, a int, missing []bool) error {
 	return nil
 }
 
-// CheckRows reports the first row of the table called name that is not a
-// probability distribution within Tolerance.
+// CheckRows reports the first row of the table called name that is not a probability distribution within Tolerance.
 func CheckRows(name string, pi *mat.Dense) error {
 	for s := range pi.RawMatrix().Rows {
 		sum := 0.0

@@ -40,15 +40,10 @@ func (t *Transitions) Row(i int) (states []int32, p []float64) {
 
 // Meaning is what a problem says of itself beyond P, r and γ.
 type Meaning struct {
-	// Minimize says that rewards are costs with their sign turned, and values too: what is
-	// printed turns them back.
-	Minimize bool
-	// Start [S] is the distribution of the first state; nil where there is none.
-	Start []float64
-	// Terminal lists the states that end an episode: whatever is done there earns 0 for ever.
-	Terminal []int
-	// StateNames [S] and ActionNames [A] are nil where things are known by number.
-	StateNames, ActionNames []string
+	Minimize                bool      // rewards and values are costs with their sign turned, which printing turns back
+	Start                   []float64 // [S], the distribution of the first state; nil where there is none
+	Terminal                []int     // the states that end an episode: whatever is done there earns 0 for ever
+	StateNames, ActionNames []string  // [S] and [A], nil where things are known by number
 	// Rows and Columns are the shape of the grid that the states fill row by row, but perhaps for
 	// a terminal state behind them; 0 where there is none.
 	Rows, Columns int
@@ -78,11 +73,10 @@ type Model struct {
 const (
 	// Rounded is how far the sum of a row of P may lie from one before it is refused; rows
 	// that lie off by more than rounding are divided by their sums.
-	Rounded = 1e-6
-	// negligible is the size below which a negative probability is rounding, and 0.
-	negligible = 1e-12
-	// exact is how far the sum of a row that was divided by its sum may lie from one.
-	exact = 1e-15
+	Rounded    = 1e-6
+	negligible = 1e-12 // the size below which a negative probability is rounding, and 0
+	exact      = 1e-15 // how far the sum of a row that was divided by its sum may lie from one
+	penalty    = 100   // how many times every other reward one must be to be taken for the mark of an absent action
 )
 
 // Build returns the MDP of the model, which it copies. The error names the first input
@@ -145,16 +139,13 @@ func (m *MDP) checkMeaning(s, a int) error {
 			return fmt.Errorf("mdp: terminal state %d does not exist, want one of 0 … %d", t, s-1)
 		}
 	}
-	for _, names := range []struct {
-		of   string
-		list *[]string
-		want int
-	}{{"states", &x.StateNames, s}, {"actions", &x.ActionNames, a}} {
-		if n := len(*names.list); n != 0 && n != names.want {
-			return fmt.Errorf("mdp: %d names of %s, want %d", n, names.of, names.want)
-		}
-		*names.list = slices.Clone(*names.list)
+	if n := len(x.StateNames); n != 0 && n != s {
+		return fmt.Errorf("mdp: %d names of states, want %d", n, s)
 	}
+	if n := len(x.ActionNames); n != 0 && n != a {
+		return fmt.Errorf("mdp: %d names of actions, want %d", n, a)
+	}
+	x.StateNames, x.ActionNames = slices.Clone(x.StateNames), slices.Clone(x.ActionNames)
 	inside := s
 	if slices.Contains(x.Terminal, s-1) && x.Columns > 0 && x.Rows == (s-1)/x.Columns {
 		inside--
@@ -188,9 +179,8 @@ func (m *MDP) setRewards(r *mat.Dense) error {
 				}
 				m.missing[i*a+j] = true
 			case math.IsNaN(v) || math.IsInf(v, 1):
-				return fmt.Errorf(
-					"mdp: %s r(s=%d,a=%d) is %v, want a finite number, or %v where the state does not have "+
-						"the action", name, i, j, r.At(i, j), none)
+				return fmt.Errorf("mdp: %s r(s=%d,a=%d) is %v, want a finite number, or %v where the state does not "+
+					"have the action", name, i, j, r.At(i, j), none)
 			default:
 				exist++
 			}
@@ -283,9 +273,8 @@ func repair(states []int32, row []float64, n int, normalize bool) (off float64, 
 		case p < 0 && (p >= -negligible || normalize && p >= -Rounded):
 			row[i] = 0
 		case p < 0 && p >= -Rounded:
-			return 0, fmt.Errorf(
-				"has entry %d equal to %v; ask for rows to be normalized (--normalize), and it is taken for 0",
-				state, p)
+			return 0, fmt.Errorf("has entry %d equal to %v; ask for rows to be normalized (--normalize), and it is "+
+				"taken for 0", state, p)
 		case !(p >= 0 && p <= math.MaxFloat64):
 			return 0, fmt.Errorf("has entry %d equal to %v, want a probability", state, p)
 		}
@@ -309,10 +298,6 @@ func repair(states []int32, row []float64, n int, normalize bool) (off float64, 
 	}
 	return off, nil
 }
-
-// penalty is how many times as large as every other reward a reward must be to be taken for
-// the mark of an action that does not exist.
-const penalty = 100
 
 // warnOfPenalty warns of rewards that dwarf all others.
 func (m *MDP) warnOfPenalty() {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -14,9 +15,8 @@ type Optimum struct {
 	Q      *mat.Dense // Q* [S, A]; −∞ where an action does not exist
 	V      []float64  // V* [S]
 	Policy []int      // an optimal action in each state [S]
-	// Error [S] bounds |V* − V|: the largest advantage over V that any action has wherever actions
-	// lead to from the state, times 1/(1−γ).
-	// At γ = 1 the expected number of steps under Policy stands for 1/(1−γ), an estimate.
+	// Error [S] bounds |V* − V|: the largest advantage over V that any action has wherever actions lead to from the
+	// state, times 1/(1−γ). At γ = 1 the expected number of steps under Policy stands for 1/(1−γ), an estimate.
 	Error      []float64
 	Iterations int // rounds of policy iteration
 
@@ -27,9 +27,8 @@ type Optimum struct {
 // Optimal returns whether action a is optimal in state s, perhaps beside others.
 func (o *Optimum) Optimal(s, a int) bool { return o.optimal[s*len(o.optimal)/len(o.V)+a] }
 
-// Missed returns the most that the policy pi [S, A] loses in a state by its first action,
-// max_s V*(s) − ⟨π(·|s), Q*(s,·)⟩, from differences that are right even where values of this size round them
-// away.
+// Missed returns the most that the policy pi [S, A] loses in a state by its first action, max_s V*(s) − ⟨π(·|s),
+// Q*(s,·)⟩, from differences that are right even where values of this size round them away.
 func (o *Optimum) Missed(pi *mat.Dense) float64 {
 	most, a := 0.0, len(o.less)/len(o.V)
 	for s := range o.V {
@@ -113,15 +112,6 @@ func (m *MDP) sweep(policy []int) []double {
 		now := value(s, policy[s])
 		low, high, v[s] = min(low, now-v[s]), max(high, now-v[s]), now
 	}
-	shift := func() { // all by what each still gains or loses at least (MacQueen, 1966)
-		if x := max(low, 0) + min(high, 0); x != 0 && m.Gamma < 1 {
-			for s := range v {
-				if !terminal[s] {
-					v[s] += x * m.Gamma / (1 - m.Gamma)
-				}
-			}
-		}
-	}
 	for range solves {
 		for round := range sweeps {
 			if round > 0 || m.Gamma < 1 {
@@ -131,7 +121,10 @@ func (m *MDP) sweep(policy []int) []double {
 			for sweep := range evaluations {
 				low, high = math.Inf(1), math.Inf(-1)
 				pass(sweep%2 == 0, evaluate)
-				shift()
+				// Shift all by what each still gains or loses at least (MacQueen, 1966).
+				if x := max(low, 0) + min(high, 0); x != 0 && m.Gamma < 1 {
+					pass(false, func(s int) { v[s] += x * m.Gamma / (1 - m.Gamma) })
+				}
 			}
 			if round > 0 && !changed {
 				break
@@ -140,9 +133,7 @@ func (m *MDP) sweep(policy []int) []double {
 		pi := m.greedy(policy)
 		rest, _ := m.residual(pi, doubles(v))
 		m.system(pi).krylov(rest, 1e-4)
-		for s, x := range rest {
-			v[s] += x
-		}
+		floats.Add(v, rest)
 		changed = false
 		pass(false, improve)
 		pass(true, improve)
@@ -175,21 +166,19 @@ func (m *MDP) Optimal() (*Optimum, error) {
 }
 
 const (
-	// mostIterations is a cap on policy iteration; the stated error is then that of where it was.
-	mostIterations = 1000
-	// underflow is more than what is lost of an advantage because no number is so small.
-	underflow = 0x1p-1040
+	mostIterations = 1000      // a cap on policy iteration; the stated error is then that of where it was
+	underflow      = 0x1p-1040 // more than what is lost of an advantage because no number is so small
 )
 
-// exact improves the policy until no action has an advantage above rounding, by dense factors where
-// they are asked for.
+// exact improves the policy until no action has an advantage above rounding, by dense factors where they are asked for.
 func (m *MDP) exact(policy []int, v []double, factors bool) (*Optimum, error) {
 	n, a := m.R.Dims()
 	e := &Optimum{Policy: policy, optimal: make([]bool, n*a)}
 	advantages, size := make([]double, n*a), make([]float64, n*a)
-	goals, most := []float64{0x1p-47, 0x1p-98}, mostIterations // of values, as a share of what is added up
+	// Goals are of values, as a share of what is added up.
+	goals, most, prepare := []float64{0x1p-47, 0x1p-98}, mostIterations, m.factors
 	if !factors {
-		goals, most = []float64{0x1p-72}, 30
+		goals, most, prepare = []float64{0x1p-72}, 30, m.solver
 	}
 	for e.Iterations = 1; ; e.Iterations++ {
 		tolerance := 16 * goals[0] // of an advantage, as a share of what is added up
@@ -197,10 +186,7 @@ func (m *MDP) exact(policy []int, v []double, factors bool) (*Optimum, error) {
 			tolerance = max(tolerance, 0x1p-48*(1-m.Gamma))
 		}
 		pi := m.greedy(policy)
-		solve, err := m.solver(pi)
-		if factors && n > direct {
-			solve, err = m.factors(pi)
-		}
+		solve, err := prepare(pi)
 		if err != nil {
 			return nil, err
 		}
@@ -230,9 +216,8 @@ func (m *MDP) exact(policy []int, v []double, factors bool) (*Optimum, error) {
 	}
 }
 
-// spread raises x [S] in each state to the largest x that actions lead to from there, or
-// to the largest of all where this is small. Terminal states lead nowhere, and have 0. Actions
-// that are out [S·A] are not taken.
+// spread raises x [S] in each state to the largest x that actions lead to from there, or to the largest of all where
+// this is small. Terminal states lead nowhere, and have 0. Actions that are out [S·A] are not taken.
 func (m *MDP) spread(x []float64, small float64, out []bool) {
 	most := slices.Max(x)
 	for s := range x {
@@ -268,8 +253,7 @@ func (m *MDP) spread(x []float64, small float64, out []bool) {
 	}
 }
 
-// conclude fills the optimum from its Q, the advantages [S·A] behind it and the sizes [S·A] of what is added up in
-// each of them.
+// conclude fills the optimum from its Q, the advantages [S·A] behind it and the sizes [S·A] of what these add up.
 func (m *MDP) conclude(e *Optimum, advantages []double, size []float64, tolerance float64, solve solver) error {
 	n, a := m.R.Dims()
 	e.V, e.Error, e.less = make([]float64, n), make([]float64, n), make([]float64, n*a)
@@ -283,16 +267,11 @@ func (m *MDP) conclude(e *Optimum, advantages []double, size []float64, toleranc
 		e.less[i] = max(0, advantages[now].minus(advantages[i]))
 		e.optimal[i] = !out[i] && e.less[i] <= tolerance*(size[i]+size[now])+underflow
 	}
-	steps := make([]float64, n)
-	for s := range steps {
-		steps[s] = 1 / (1 - m.Gamma)
-	}
+	steps := slices.Repeat([]float64{1 / (1 - m.Gamma)}, n)
 	if m.Gamma == 1 {
-		for s, terminal := range m.isTerminal() {
-			steps[s] = 1
-			if terminal {
-				steps[s] = 0
-			}
+		steps = slices.Repeat([]float64{1}, n)
+		for _, t := range m.Terminal {
+			steps[t] = 0
 		}
 		solve(steps)
 	}
@@ -307,9 +286,7 @@ func (m *MDP) conclude(e *Optimum, advantages []double, size []float64, toleranc
 			e.Error[s] = math.Abs(high) + rounding
 		}
 		m.spread(e.Error, (1-m.Gamma)*0x1p-60, out)
-		for s := range e.Error {
-			e.Error[s] *= steps[s]
-		}
+		floats.Mul(e.Error, steps)
 	}
 	bound()
 	if _, share := e.Uncertain(); share > visible { // perhaps by what only bad actions lead to

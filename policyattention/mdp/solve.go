@@ -10,10 +10,8 @@ import (
 )
 
 const (
-	// direct is the number of states up to which systems are solved by dense factors.
-	direct = 512
-	// fallback is the number of states up to which dense factors help where iteration fails.
-	fallback = 4096
+	direct   = 512  // the number of states up to which systems are solved by dense factors
+	fallback = 4096 // the number of states up to which dense factors help where iteration fails
 )
 
 // A solver replaces b [S] by an approximate solution x of (I − γP^π) x = b.
@@ -96,9 +94,8 @@ func (m *MDP) factors(pi *mat.Dense) (solver, error) {
 	}, nil
 }
 
-// system is I − γP^π by what never cancels: what a state passes on to others and what it keeps
-// back. State i of the system is state order[i] of the MDP; the order is such that most
-// of what a state leads to comes before it.
+// system is I − γP^π by what never cancels: what a state passes on to others and what it keeps back. State i of the
+// system is state order[i] of the MDP; the order is such that most of what a state leads to comes before it.
 type system struct {
 	order []int32
 	next  Transitions // γP^π(t|s) for t ≠ s, neither terminal, in the order of t
@@ -110,20 +107,13 @@ type system struct {
 
 // system returns that of the policy pi [S, A].
 func (m *MDP) system(pi *mat.Dense) *system {
-	n, a := m.R.Dims()
+	n := m.States()
 	c := &system{order: m.depthFirst(pi), keeps: make([]float64, n), whole: make([]float64, n), after: make([]int, n),
 		slow: 1-m.Gamma < 1e-5}
-	place, terminal, entries := make([]int32, n), m.isTerminal(), 0
+	place, terminal := make([]int32, n), m.isTerminal()
 	for i, s := range c.order {
 		place[s] = int32(i)
-		for j := range a {
-			if states, _ := m.Successors(int(s), j); pi.At(int(s), j) != 0 {
-				entries += len(states)
-			}
-		}
 	}
-	entries = min(entries, n*n)
-	c.next = Transitions{Offset: make([]int, 1, n+1), State: make([]int32, 0, entries), P: make([]float64, 0, entries)}
 	row, touched := make([]float64, n), make([]int32, 0, n)
 	for i, s := range c.order {
 		c.keeps[i] = m.leads(pi, int(s), terminal, func(t int32, x float64) {
@@ -153,36 +143,35 @@ func (m *MDP) depthFirst(pi *mat.Dense) []int32 {
 	n, a := m.R.Dims()
 	order, seen := make([]int32, 0, n), make([]bool, n)
 	type visit struct {
-		state        int32
-		action, next int // where to go on
+		state int32
+		rest  []int32 // successors not yet followed
 	}
 	var stack []visit
-	for start := range n {
-		if seen[start] {
-			continue
+	enter := func(s int32) {
+		seen[s] = true
+		at := visit{state: s}
+		for j := range a {
+			if states, _ := m.Successors(int(s), j); pi.At(int(s), j) != 0 {
+				at.rest = append(at.rest, states...)
+			}
 		}
-		seen[start] = true
-		stack = append(stack, visit{state: int32(start)})
-	search:
+		stack = append(stack, at)
+	}
+	for start := range n {
+		if !seen[start] {
+			enter(int32(start))
+		}
 		for len(stack) > 0 {
 			at := &stack[len(stack)-1]
-			for ; at.action < a; at.action, at.next = at.action+1, 0 {
-				if pi.At(int(at.state), at.action) == 0 {
-					continue
-				}
-				states, _ := m.Successors(int(at.state), at.action)
-				for at.next < len(states) {
-					t := states[at.next]
-					at.next++
-					if !seen[t] {
-						seen[t] = true
-						stack = append(stack, visit{state: t})
-						continue search
-					}
-				}
+			if len(at.rest) == 0 {
+				order, stack = append(order, at.state), stack[:len(stack)-1]
+				continue
 			}
-			order = append(order, at.state)
-			stack = stack[:len(stack)-1]
+			next := at.rest[0]
+			at.rest = at.rest[1:]
+			if !seen[next] {
+				enter(next)
+			}
 		}
 	}
 	return order

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"icrl/policyattention/mdp"
 )
 
@@ -96,7 +98,7 @@ func (c *cassandra) statement() error {
 			kind)
 	}
 	switch kind {
-	case "discount":
+	case "discount", "states", "actions":
 		return c.remark(kind, c.rest(), false)
 	case "values":
 		words := c.rest()
@@ -105,10 +107,6 @@ func (c *cassandra) statement() error {
 		}
 		c.Minimize = strings.HasPrefix(words[0], "cost")
 		return nil
-	case "states":
-		return c.states.take(c.rest(), false, c.bytes)
-	case "actions":
-		return c.actions.take(c.rest(), false, c.bytes)
 	case "observations":
 		return c.observations.take(c.rest(), false, c.bytes)
 	}
@@ -126,10 +124,9 @@ func (c *cassandra) statement() error {
 	case "start":
 		return c.begin(include, exclude)
 	case "T":
-		return c.table([]*axis{&c.actions, &c.states, &c.states}, c.transition, true)
+		return c.table([]*axis{&c.actions, &c.states, &c.states}, c.transition)
 	case "O":
-		return c.table([]*axis{&c.actions, &c.states, &c.observations}, func([4]int32, float64) error { return nil },
-			true)
+		return c.table([]*axis{&c.actions, &c.states, &c.observations}, func([4]int32, float64) error { return nil })
 	case "R":
 		seen := &c.observations
 		if seen.size == 0 { // an MDP, whose rewards may say so by a fourth *
@@ -137,7 +134,7 @@ func (c *cassandra) statement() error {
 		}
 		c.priced = true
 		gain := func(key [4]int32, r float64) error { return c.set(c.gains, key, r) }
-		return c.table([]*axis{&c.actions, &c.states, &c.states, seen}, gain, false)
+		return c.table([]*axis{&c.actions, &c.states, &c.states, seen}, gain)
 	}
 	return fmt.Errorf("%q, want discount, values, states, actions, observations, start, T, O or R", kind)
 }
@@ -153,37 +150,31 @@ func (c *cassandra) begin(include, exclude bool) error {
 	case plain && len(words) != 1:
 		return fmt.Errorf("%d words after start, want %d probabilities, a state or uniform", len(words), s)
 	}
-	c.Start = make([]float64, s)
 	if err := c.spend(s); err != nil {
 		return err
 	}
-	listed := 0.0
+	listed, others := 1.0, 0.0
+	switch {
+	case exclude:
+		listed, others = 0, 1
+	case uniform:
+		others = 1
+	}
+	c.Start = slices.Repeat([]float64{others}, s)
 	for _, word := range words {
 		t, err := c.states.at(word)
 		if err != nil {
 			return err
 		}
-		if c.Start[t] == 0 {
-			c.Start[t] = 1
-			listed++
-		}
+		c.Start[t] = listed
 	}
-	for t := range c.Start {
-		switch {
-		case exclude:
-			c.Start[t] = (1 - c.Start[t]) / (float64(s) - listed)
-		case uniform:
-			c.Start[t] = 1 / float64(s)
-		default:
-			c.Start[t] /= listed
-		}
-	}
+	floats.Scale(1/floats.Sum(c.Start), c.Start)
 	return nil
 }
 
-// table takes what follows T, O or R: names of the first axes, then numbers for the rest, or words for
-// distributions. It calls set for each number, with −1 for what stands for all.
-func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error, distribution bool) error {
+// table takes what follows T, O or R: names of the first axes, then numbers for the rest, or of T and O, which have
+// three, words for distributions. It calls set for each number, with −1 for what stands for all.
+func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error) error {
 	key, given := [4]int32{-1, -1, -1, -1}, 0
 	for more := true; more; more = c.take(":") {
 		word := c.next()
@@ -202,8 +193,8 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error,
 		}
 		given++
 	}
-	last := axes[len(axes)-1].size
-	if given == 1 && distribution && len(axes) == 3 && c.take("identity") {
+	last, distribution := axes[len(axes)-1].size, len(axes) == 3 && given < 3
+	if given == 1 && distribution && c.take("identity") {
 		for i := range int32(last) {
 			if err := cmp.Or(set([4]int32{key[0], i, -1}, 0), set([4]int32{key[0], i, i}, 1)); err != nil {
 				return err
@@ -218,7 +209,7 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error,
 		}
 	}
 	var body func(i int) float64
-	switch distribution = distribution && given < len(axes); {
+	switch {
 	case distribution && c.take("uniform"):
 		body = func(int) float64 { return 1 / float64(last) }
 	case distribution && c.take("reset"):
@@ -248,14 +239,12 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error,
 	return nil
 }
 
-// most is how many numbers a file may stand for.
-func (c *cassandra) most() int { return 1<<23 + 16*c.bytes }
-
 // spend counts numbers, and returns an error where a few words stand for very many.
 func (c *cassandra) spend(numbers int) error {
-	if c.work += numbers; c.work > c.most() {
+	most := 1<<23 + 16*c.bytes
+	if c.work += numbers; c.work > most {
 		return fmt.Errorf("it stands for more than %d numbers with what is before it; write it as a .csv of "+
-			"transitions", c.most())
+			"transitions", most)
 	}
 	return nil
 }

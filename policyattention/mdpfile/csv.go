@@ -14,17 +14,15 @@ import (
 
 // columns are what a table of transitions is made of, by the names that they go by.
 var columns = map[string]string{
-	"state": "state", "s": "state", "action": "action", "a": "action",
-	"next": "next", "next_state": "next", "s'": "next", "probability": "probability", "prob": "probability",
-	"p":      "probability",
-	"reward": "reward", "r": "reward", "cost": "cost", "ends": "ends", "terminated": "ends", "done": "ends",
+	"state": "state", "s": "state", "action": "action", "a": "action", "next": "next", "next_state": "next",
+	"s'": "next", "probability": "probability", "prob": "probability", "p": "probability", "reward": "reward",
+	"r": "reward", "cost": "cost", "ends": "ends", "terminated": "ends", "done": "ends",
 }
 
-// readCSV reads a table of transitions with the columns state, action, next, probability and
-// reward (or cost, which is minimized), and perhaps ends (whether the episode does), under a
-// line of these names. States and actions are numbers from 0 or names. Pairs that are not in
-// the table, or that have no probability or no reward in it, are actions that the state does
-// not have. Lines that begin with # may say more of the problem:
+// readCSV reads a table of transitions with the columns state, action, next, probability and reward (or cost, which is
+// minimized), and perhaps ends (whether the episode does), under a line of these names. States and actions are numbers
+// from 0 or names. Pairs that are not in the table, or that have no probability or no reward in it, are actions that
+// the state does not have. Lines that begin with # may say more of the problem:
 //
 //	# gamma: 0.95
 //	# terminal: goal, pit
@@ -50,8 +48,7 @@ func readCSV(d *draft, name string, data []byte, _ opener) error {
 		return err
 	}
 	d.Minimize = d.Minimize || at["cost"] >= 0
-	price := max(at["reward"], at["cost"])
-	d.priced = price >= 0
+	d.priced = max(at["reward"], at["cost"]) >= 0
 	for {
 		row, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -60,7 +57,7 @@ func readCSV(d *draft, name string, data []byte, _ opener) error {
 		if err != nil {
 			return err
 		}
-		if err := d.record(row, at, price); err != nil {
+		if err := d.record(row, at); err != nil {
 			line, _ := r.FieldPos(0)
 			return fmt.Errorf("line %d: %w", line, err)
 		}
@@ -93,10 +90,8 @@ func head(r *csv.Reader) (map[string]int, error) {
 	return at, nil
 }
 
-// record takes a row of the table.
-func (d *draft) record(row []string, at map[string]int, price int) error {
+func (d *draft) record(row []string, at map[string]int) (err error) {
 	var x arrow
-	var err error
 	for i := range row {
 		row[i] = strings.TrimSpace(row[i])
 	}
@@ -104,8 +99,8 @@ func (d *draft) record(row []string, at map[string]int, price int) error {
 	if x.p, err = entry(row[at["probability"]]); err != nil {
 		return err
 	}
-	if price >= 0 {
-		if x.r, err = entry(row[price]); err != nil {
+	if d.priced {
+		if x.r, err = entry(row[max(at["reward"], at["cost"])]); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -16,16 +17,16 @@ import (
 
 // draft is what a file says of a problem. Every reader fills it; build makes the problem.
 type draft struct {
-	mdp.Model                // γ is NaN until it is said; build makes P and R
-	bytes           int      // the size of the file
-	layout          string   // the axes of the array P, "" where nobody says
-	states, actions axis     // what numbers mean
-	list            []arrow  // transitions by the numbers that the axes gave
-	priced          bool     // whether the list has rewards
-	p, r            *tensor  // arrays; the list is made of p where there is one
-	pi0             *tensor  // [S, A]
-	terminal        []string // states by label
-	first           []mass   // the start distribution by labels
+	mdp.Model                          // γ is NaN until it is said; build makes P and R
+	bytes           int                // the size of the file
+	layout          string             // the axes of the array P, "" where nobody says
+	states, actions axis               // what numbers mean
+	list            []arrow            // transitions by the numbers that the axes gave
+	priced          bool               // whether the list has rewards
+	p, r            *tensor            // arrays; the list is made of p where there is one
+	pi0             *tensor            // [S, A]
+	terminal        []string           // states by label
+	first           map[string]float64 // the start distribution by labels
 	notes           []string
 }
 
@@ -35,12 +36,6 @@ type arrow struct {
 	s, a, t int32
 	ends    bool
 	p, r    float64
-}
-
-// mass is the probability of a state.
-type mass struct {
-	label string
-	p     float64
 }
 
 // tensor is an array.
@@ -117,12 +112,11 @@ func (d *draft) remark(name string, words []string, list bool) (err error) {
 	case "layout":
 		d.layout = words[0]
 	case "start":
-		d.first = []mass{{words[0], 1}}
+		d.first = map[string]float64{words[0]: 1}
 	}
 	return err
 }
 
-// number reads a number.
 func number(word string) (float64, error) {
 	v, err := strconv.ParseFloat(word, 64)
 	if err != nil || math.IsNaN(v) {
@@ -154,8 +148,7 @@ func truth(word string) (bool, error) {
 	return is, nil
 }
 
-// build makes the problem.
-func (d *draft) build(o Options) (mdp.Problem, error) {
+func (d *draft) build(o Options) (p mdp.Problem, err error) {
 	if o.Gamma != nil {
 		d.Gamma = *o.Gamma
 	}
@@ -163,36 +156,33 @@ func (d *draft) build(o Options) (mdp.Problem, error) {
 	d.Minimize = d.Minimize || o.Minimize
 	d.Normalize = d.Normalize || o.Normalize
 	if math.IsNaN(d.Gamma) && o.Gamma == nil {
-		return mdp.Problem{}, errors.New(`there is no discount: add "gamma", or give it with --gamma`)
+		return p, errors.New(`there is no discount: add "gamma", or give it with --gamma`)
 	}
 	if d.layout != "" && d.layout != "S,A,S" && d.layout != "A,S,S" {
-		return mdp.Problem{}, fmt.Errorf(`layout %q, want "S,A,S" or "A,S,S"`, d.layout)
+		return p, fmt.Errorf(`layout %q, want "S,A,S" or "A,S,S"`, d.layout)
 	}
-	for _, step := range []func() error{d.arrays, d.number, d.price, d.settle, d.meaning} {
+	place := d.number
+	if d.p != nil {
+		place = d.arrays
+	}
+	for _, step := range []func() error{place, d.price, d.settle, d.meaning} {
 		if err := step(); err != nil {
-			return mdp.Problem{}, err
+			return p, err
 		}
 	}
-	m, err := d.Build()
-	if err != nil {
-		return mdp.Problem{}, err
+	if p.MDP, err = d.Build(); err != nil {
+		return p, err
 	}
-	m.Warnings = append(d.notes, m.Warnings...)
-	pi0, err := d.policy(m)
-	if err != nil {
-		return mdp.Problem{}, err
+	p.MDP.Warnings = append(d.notes, p.MDP.Warnings...)
+	if p.Pi0, err = d.policy(p.MDP); err != nil {
+		return p, err
 	}
-	problem := mdp.Problem{MDP: m, Pi0: pi0}
-	return problem, problem.Check()
+	return p, p.Check()
 }
 
 // arrays takes the transitions of an array P, whose axes become S, A, S.
 func (d *draft) arrays() error {
-	p := d.p
-	if p == nil {
-		return nil
-	}
-	swapped := d.layout == "A,S,S" || p.byAction
+	p, swapped := d.p, d.layout == "A,S,S" || d.p.byAction
 	if p.stacked {
 		n := p.shape[1]
 		a := p.shape[0] / n
@@ -238,9 +228,6 @@ var errEmpty = errors.New(`there are no transitions: "P" or "transitions" is mis
 
 // number gives the states and actions of the list the places that they have in the problem.
 func (d *draft) number() error {
-	if d.p != nil {
-		return nil
-	}
 	if len(d.list) == 0 {
 		return errEmpty
 	}
@@ -254,7 +241,7 @@ func (d *draft) number() error {
 			d.list[k].a = place[x.a]
 		}
 	}
-	s, a := d.states.len(), d.actions.len()
+	s, a := d.states.size, d.actions.size
 	if most := 8*len(d.list) + 1<<16; s > most/a {
 		return fmt.Errorf("%d states and %d actions, but only %d transitions", s, a, len(d.list))
 	}
@@ -263,7 +250,7 @@ func (d *draft) number() error {
 
 // price takes the rewards of an array r, NaN where the action does not exist.
 func (d *draft) price() error {
-	r, s, a := d.r, d.states.len(), d.actions.len()
+	r, s, a := d.r, d.states.size, d.actions.size
 	var reward func(pair int, next int32) float64
 	switch {
 	case r == nil && d.priced:
@@ -304,8 +291,7 @@ func (d *draft) price() error {
 	return nil
 }
 
-// byRow returns the probabilities of a list by pairs s·A+a, each pair's in the order of the list, and the
-// rewards at the same places.
+// byRow returns the probabilities of a list by pairs s·A+a, each pair's in the list's order, and the rewards likewise.
 func byRow(list []arrow, s, a int) (t mdp.Transitions, earned []float64) {
 	t = mdp.Transitions{Offset: make([]int, s*a+1), State: make([]int32, len(list)), P: make([]float64, len(list))}
 	for _, x := range list {
@@ -326,19 +312,17 @@ func byRow(list []arrow, s, a int) (t mdp.Transitions, earned []float64) {
 
 // settle makes P and R.
 func (d *draft) settle() error {
-	terminal := make([]bool, d.states.len()+1)
+	terminal := make([]bool, d.states.size+1) // one more where ends adds a state
 	for _, label := range d.terminal {
 		t, err := d.states.at(label)
 		if err != nil {
 			return fmt.Errorf(`"terminal": %w`, err)
 		}
-		if !terminal[t] {
-			terminal[t], d.Terminal = true, append(d.Terminal, int(t))
-		}
+		terminal[t] = true
 	}
-	named := slices.Clone(d.Terminal)
+	named := slices.Clone(terminal)
 	d.ends(terminal)
-	s, a := d.states.len(), d.actions.len()
+	s, a := d.states.size, d.actions.size
 	var earned []float64
 	if d.P, earned = byRow(d.list, s, a); d.p == nil {
 		d.idle(terminal)
@@ -352,12 +336,20 @@ func (d *draft) settle() error {
 		}
 		d.R.Set(i/a, i%a, r)
 	}
+	for t, is := range terminal {
+		if is {
+			d.Terminal = append(d.Terminal, t)
+		}
+	}
 	return d.unpaid(named)
 }
 
 // unpaid returns an error where the file has rewards in states that it names as terminal.
-func (d *draft) unpaid(terminal []int) error {
-	for _, t := range terminal {
+func (d *draft) unpaid(terminal []bool) error {
+	for t, is := range terminal {
+		if !is {
+			continue
+		}
 		values := slices.Clone(d.R.RawRowView(t))
 		if d.r != nil && d.r.flat != nil {
 			width := len(d.r.flat) / d.r.shape[0]
@@ -367,7 +359,7 @@ func (d *draft) unpaid(terminal []int) error {
 			if v != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
 				return fmt.Errorf(`state %s is terminal, where nothing is earned, but its reward for action %d is `+
 					`%v; write the reward of reaching it at the actions that lead there (r as [S][A][S], or `+
-					`[s, a, s', p, r])`, mdp.Label(d.states.names, t), j%d.actions.len(), v)
+					`[s, a, s', p, r])`, mdp.Label(d.states.names, t), j%d.actions.size, v)
 			}
 		}
 	}
@@ -396,9 +388,9 @@ func mean(p, r []float64) float64 {
 // idle takes states without transitions as terminal.
 func (d *draft) idle(terminal []bool) {
 	var idle []string
-	for i, a := 0, d.actions.len(); i < d.states.len(); i++ {
+	for i, a := 0, d.actions.size; i < d.states.size; i++ {
 		if d.P.Offset[i*a] == d.P.Offset[i*a+a] && !terminal[i] {
-			d.Terminal, idle = append(d.Terminal, i), append(idle, mdp.Label(d.states.names, i))
+			terminal[i], idle = true, append(idle, mdp.Label(d.states.names, i))
 		}
 	}
 	if len(idle) > 0 {
@@ -410,40 +402,37 @@ func (d *draft) idle(terminal []bool) {
 // their successor where it is terminal, has no transitions or only stays for nothing, and
 // else to one more state. It ends those episodes and no others.
 func (d *draft) ends(terminal []bool) {
-	open := make([]bool, d.states.len()) // has transitions that earn something or leave it
+	open := make([]bool, d.states.size) // has transitions that earn something or leave it
 	for _, x := range d.list {
 		open[x.s] = open[x.s] || x.p != 0 && (x.r != 0 || x.s != x.t)
 	}
-	end, more := int32(len(open)), false
+	end := len(open)
 	for k, x := range d.list {
 		switch {
 		case !x.ends || terminal[x.t]:
 		case open[x.t]:
-			d.list[k].t, more = end, true
+			d.list[k].t, terminal[end] = int32(end), true
 		default:
 			terminal[x.t] = true
-			d.Terminal = append(d.Terminal, int(x.t))
 		}
 	}
-	if more {
+	if terminal[end] {
 		d.states.grow("end")
-		terminal[end] = true
-		d.Terminal = append(d.Terminal, int(end))
 	}
 }
 
 // meaning sets what labels stood for, and marks actions that do not exist as mdp.Model does.
 func (d *draft) meaning() error {
 	s, _ := d.R.Dims()
-	if d.Start == nil && d.first != nil {
+	if d.Start == nil && len(d.first) > 0 {
 		d.Start = make([]float64, s)
 	}
-	for _, x := range d.first {
-		t, err := d.states.at(x.label)
+	for _, label := range slices.Sorted(maps.Keys(d.first)) {
+		t, err := d.states.at(label)
 		if err != nil {
 			return fmt.Errorf(`"start": %w`, err)
 		}
-		d.Start[t] += x.p
+		d.Start[t] += d.first[label]
 	}
 	if n := len(d.Start); n > 0 && n < s { // ends adds a state
 		d.Start = append(d.Start, make([]float64, s-n)...)
@@ -530,30 +519,22 @@ func (x *axis) take(words []string, list bool, bytes int) error {
 		return fmt.Errorf("%ss were spoken of before this; put it before the transitions", x.what)
 	case len(words) == 0:
 		return fmt.Errorf("there are no %ss", x.what)
-	case list || len(words) > 1:
-		return x.declare(words)
 	}
-	n, err := strconv.Atoi(words[0])
-	if err != nil {
-		return x.declare(words)
+	if n, err := strconv.Atoi(words[0]); err == nil && len(words) == 1 && !list {
+		// What is not named in the file costs memory.
+		if most := 1<<12 + bytes; n < 1 || n > most {
+			return fmt.Errorf("%d %ss, want at least 1 and at most %d (the file has %d bytes)", n, x.what, most, bytes)
+		}
+		return x.fit(n)
 	}
-	// What is not named in the file costs memory.
-	if most := 1<<12 + bytes; n < 1 || n > most {
-		return fmt.Errorf("%d %ss, want at least 1 and at most %d (the file has %d bytes)", n, x.what, most, bytes)
-	}
-	return x.fit(n)
-}
-
-// declare takes the names that a file lists.
-func (x *axis) declare(names []string) error {
-	x.number = make(map[string]int32, len(names))
-	for i, name := range names {
+	x.number = make(map[string]int32, len(words))
+	for i, name := range words {
 		if _, ok := x.number[name]; ok {
 			return fmt.Errorf("two %ss have the name %q", x.what, name)
 		}
 		x.number[name] = int32(i)
 	}
-	x.names, x.size, x.whole = names, len(names), slices.ContainsFunc(names, whole)
+	x.names, x.size, x.whole = words, len(words), slices.ContainsFunc(words, whole)
 	return nil
 }
 
@@ -581,7 +562,6 @@ func (x *axis) at(label string) (int32, error) {
 	return int32(i), nil
 }
 
-// whole returns whether a name is a whole number.
 func whole(name string) bool {
 	v, err := strconv.Atoi(name)
 	return err == nil && strconv.Itoa(v) == name
@@ -596,9 +576,6 @@ func (x *axis) fit(n int) error {
 	return nil
 }
 
-func (x *axis) len() int { return max(x.size, len(x.names)) }
-
-// grow adds one more.
 func (x *axis) grow(name string) {
 	if x.size++; x.names == nil {
 		return
@@ -610,9 +587,8 @@ func (x *axis) grow(name string) {
 	x.names = append(x.names, name)
 }
 
-// settle ends the numbering. Labels that nobody declared and that are all numbers are put in
-// the order of these; where they are 0, 1, 2 … they are no names. It returns the place of
-// each provisional number, nil where it is that.
+// settle ends the numbering. Labels that nobody declared and that are all numbers are put in the order of these; where
+// they are 0, 1, 2 … they are no names. It returns the place of each provisional number, nil where it is that.
 func (x *axis) settle(d *draft) []int32 {
 	if x.size != 0 {
 		return nil
@@ -623,18 +599,14 @@ func (x *axis) settle(d *draft) []int32 {
 	}) {
 		return nil
 	}
-	values := make(map[string]int, x.size)
-	for _, name := range x.names {
-		values[name], _ = strconv.Atoi(name)
-	}
-	sorted := slices.SortedFunc(slices.Values(x.names), func(a, b string) int {
-		return cmp.Compare(values[a], values[b])
-	})
+	value := func(name string) int { v, _ := strconv.Atoi(name); return v }
+	sorted := slices.Clone(x.names)
+	slices.SortFunc(sorted, func(a, b string) int { return cmp.Compare(value(a), value(b)) })
 	place := make([]int32, x.size)
 	for to, name := range sorted {
 		place[x.number[name]], x.number[name] = int32(to), int32(to)
 	}
-	if x.names = sorted; values[sorted[0]] == 0 && values[sorted[x.size-1]] == x.size-1 {
+	if x.names = sorted; value(sorted[0]) == 0 && value(sorted[x.size-1]) == x.size-1 {
 		x.names, x.number, x.whole = nil, nil, false
 	} else {
 		d.note("the numbers of %ss are not 0 … %d, and were taken as names: %s", x.what, x.size-1, some(sorted))

@@ -310,6 +310,7 @@ func TestRemedies(t *testing.T) {
 		{"x.json", `{"gamma":0.5,"transitions":[[0,0,0]]}`, "transition 0: it has 3 entries, want [state", false},
 		{"x.json", `{"gamma":[0.5],"shape":[1,2,3]}`, "[1 2 3], want [rows, columns]", false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[["2"]]}`, `"r": "2" stands there, want a number`, false},
+		{"x.json", `{"gamma":0.5,"P":[1,[[1]]],"r":[[2]]}`, "side by side", false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[2]]`, "ends too early", false},
 		{"x.json", ``, "ends too early", false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[2]]} x`, "follows", false},

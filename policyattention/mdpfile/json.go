@@ -64,7 +64,7 @@ func (j *scanner) member(d *draft, key string, open opener) (err error) {
 		return j.probabilities(d, open)
 	case "transitions":
 		return j.array(func(i int) error {
-			if err := j.arrow(d, "satpre", 4, [3]string{}); err != nil {
+			if err := j.arrow(d, "satpre", [3]string{}); err != nil {
 				return fmt.Errorf("transition %d: %w", i, err)
 			}
 			return nil
@@ -80,9 +80,9 @@ func (j *scanner) member(d *draft, key string, open opener) (err error) {
 		return err
 	case "start":
 		if j.PeekKind() == '{' {
-			return j.object(func(s string) error {
-				p, err := j.number()
-				d.first = append(d.first, mass{s, p})
+			d.first = map[string]float64{}
+			return j.object(func(s string) (err error) {
+				d.first[s], err = j.number()
 				return err
 			})
 		}
@@ -127,9 +127,9 @@ func (j *scanner) probabilities(d *draft, open opener) (err error) {
 	return d.matrixFiles(d.p.words, open)
 }
 
-// arrow reads a transition: a list of at least so many of what the letters of order stand for, state,
-// action and next state (t), probability, reward, and whether the episode ends.
-func (j *scanner) arrow(d *draft, order string, least int, labels [3]string) error {
+// arrow reads a transition: a list of the first four or more of what the letters of order stand for, state, action and
+// next state (t), probability, reward, and whether the episode ends.
+func (j *scanner) arrow(d *draft, order string, labels [3]string) error {
 	x, n := arrow{}, 0
 	err := j.array(func(i int) (err error) {
 		if n++; n > len(order) {
@@ -148,7 +148,7 @@ func (j *scanner) arrow(d *draft, order string, least int, labels [3]string) err
 		}
 		return err
 	})
-	if err == nil && n < least {
+	if err == nil && n < 4 {
 		err = fmt.Errorf("it has %d entries, want [state, action, next, probability, reward, ends] or, of Gymnasium, "+
 			"[probability, next, reward, ends]", n)
 	}
@@ -162,7 +162,7 @@ func (j *scanner) arrow(d *draft, order string, least int, labels [3]string) err
 func (j *scanner) choices(d *draft, s string) error {
 	choice := func(a string) error {
 		return j.array(func(int) error {
-			if err := j.arrow(d, "ptre", 4, [3]string{s, a}); err != nil {
+			if err := j.arrow(d, "ptre", [3]string{s, a}); err != nil {
 				return fmt.Errorf("state %s, action %s: %w", s, a, err)
 			}
 			return nil
@@ -180,19 +180,17 @@ type scanner struct{ *jsontext.Decoder }
 
 // quoted writes them as strings.
 func quoted(data []byte) (out []byte) {
-	inside := false // a string
-	for len(data) > 0 {
+	for inString := false; len(data) > 0; {
 		n := 1
 		switch data[0] {
 		case '"':
-			inside = !inside
+			inString = !inString
 		case '\\':
 			n = min(2, len(data))
 		case '-', 'I', 'N':
 			for _, word := range []string{"-Infinity", "Infinity", "NaN"} {
-				if !inside && bytes.HasPrefix(data, []byte(word)) {
-					out, data = strconv.AppendQuote(out, word), data[len(word):]
-					n = 0
+				if !inString && bytes.HasPrefix(data, []byte(word)) {
+					out, data, n = strconv.AppendQuote(out, word), data[len(word):], 0
 				}
 			}
 		}
@@ -203,20 +201,16 @@ func quoted(data []byte) (out []byte) {
 
 // next returns the next token, which must be of one of the kinds.
 func (j *scanner) next(want string, kinds ...jsontext.Kind) (jsontext.Token, error) {
-	if j.PeekKind() == 0 || slices.Contains(kinds, j.PeekKind()) {
-		t, err := j.ReadToken()
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("it ends too early")
-		}
-		if err != nil {
-			err = fmt.Errorf("not the JSON of a problem: %w", err)
-		}
-		return t, err
-	}
 	at := j.InputOffset()
 	t, err := j.ReadToken() // not the value, which may be deep
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("it ends too early")
+	}
 	if err != nil {
 		return t, fmt.Errorf("not the JSON of a problem: %w", err)
+	}
+	if slices.Contains(kinds, t.Kind()) {
+		return t, nil
 	}
 	text := t.String()
 	if t.Kind() == '"' {
@@ -252,10 +246,7 @@ func (j *scanner) object(visit func(key string) error) error {
 
 func (j *scanner) string() (string, error) {
 	t, err := j.next("a string", '"')
-	if err != nil {
-		return "", err
-	}
-	return t.String(), nil
+	return t.String(), err
 }
 
 // number reads a number; NaN is null.
@@ -291,15 +282,14 @@ func (j *scanner) bool() (bool, error) {
 
 // label reads a name or a whole number.
 func (j *scanner) label() (string, error) {
-	t, err := j.next("a name or the number of a state or action, from 0", '"', '0')
-	if err != nil {
-		return "", err
+	const want = "a name or the number of a state or action, from 0"
+	t, err := j.next(want, '"', '0')
+	if err == nil && t.Kind() == '0' {
+		if _, err = strconv.ParseUint(t.String(), 10, 31); err != nil {
+			err = fmt.Errorf("%.20s stands there, want %s", t, want)
+		}
 	}
-	text := t.String()
-	if _, err := strconv.ParseUint(text, 10, 31); t.Kind() == '0' && err != nil {
-		return "", fmt.Errorf("%.20s stands there, want a name or the number of a state or action, from 0", text)
-	}
-	return text, nil
+	return t.String(), err
 }
 
 var errMixed = errors.New("numbers and lists stand side by side")
@@ -321,8 +311,8 @@ func (j *scanner) tensor() (*tensor, error) {
 			t.flat = append(t.flat, v)
 			return err
 		}
-		lists = append(lists, nil)
-		return j.array(func(k int) error {
+		var list []float64
+		err := j.array(func(k int) error {
 			v, err := math.NaN(), error(nil)
 			if j.PeekKind() == '[' {
 				rows = true
@@ -332,9 +322,11 @@ func (j *scanner) tensor() (*tensor, error) {
 			} else if v, err = j.number(); !math.IsNaN(v) {
 				numbers = true
 			}
-			lists[i] = append(lists[i], v)
+			list = append(list, v)
 			return err
 		})
+		lists = append(lists, list)
+		return err
 	})
 	switch {
 	case err != nil:

@@ -1,6 +1,8 @@
 package mdpfile
 
 import (
+	"archive/zip"
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -22,12 +24,11 @@ func (x archive) get(name string) *tensor {
 	return &tensor{}
 }
 
-// readNPZ reads arrays of the names that a JSON file has: gamma, P [S, A, S], r or costs, pi0,
-// terminal, start, states, actions, shape, minimize, normalize, layout. In place of P there may
-// be transitions one by one (arrays state, action, next, probability, reward and perhaps ends, of one
-// length), or what SciPy's sparse matrices are made of, as scipy.sparse.save_npz names it (data,
-// indices, indptr, shape, format; or row, col): one matrix [S·A, S], whose row s·A+a is
-// P(·|s,a) (a·S+s with the layout "A,S,S"). A reward of −∞ marks an action that a state does not have.
+// readNPZ reads arrays of the names that a JSON file has: gamma, P [S, A, S], r or costs, pi0, terminal, start, states,
+// actions, shape, minimize, normalize, layout. In place of P there may be transitions one by one (arrays state, action,
+// next, probability, reward and perhaps ends, of one length), or what SciPy's sparse matrices are made of, as
+// scipy.sparse.save_npz names it (data, indices, indptr, shape, format; or row, col): one matrix [S·A, S], whose row
+// s·A+a is P(·|s,a) (a·S+s with the layout "A,S,S"). A reward of −∞ marks an action that a state does not have.
 func readNPZ(d *draft, _ string, data []byte, _ opener) error {
 	x, err := readArchive(data)
 	if err != nil {
@@ -37,8 +38,12 @@ func readNPZ(d *draft, _ string, data []byte, _ opener) error {
 	if err := x.known(sparse); err != nil {
 		return err
 	}
-	if err := x.extras(d, !sparse); err != nil {
-		return err
+	for _, name := range remarks {
+		if words := x.labels(name); words != nil && !(name == "shape" && sparse) { // a sparse matrix's is its own
+			if err := d.remark(name, words, len(x[name].shape) > 0); err != nil {
+				return fmt.Errorf("array %q: %w", name, err)
+			}
+		}
 	}
 	switch {
 	case x["P"] != nil:
@@ -84,56 +89,63 @@ func (x archive) known(sparse bool) error {
 	return nil
 }
 
+// readArchive refuses archives that inflate to more than 256 MiB and 256 times their size, see readArray.
 func readArchive(data []byte) (archive, error) {
-	x, all, most := archive{}, 0, min(4*MaxTransitions, 1<<18+32*len(data))
-	err := eachArray(data, func(name string, r *npReader) (err error) {
-		t := &tensor{shape: r.Shape}
+	files, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, fmt.Errorf("npz: not an .npz archive: %w", err)
+	}
+	x, left, most := archive{}, int64(1<<28+256*len(data)), min(4*MaxTransitions, 1<<18+32*len(data))
+	elements := 0
+	for _, file := range files.File {
+		name, t := strings.TrimSuffix(file.Name, ".npy"), &tensor{}
 		x[name] = t
-		switch len(r.Shape) {
-		case 3:
-			return t.cube(r, len(data))
-		case 0, 1, 2:
-		default:
-			return fmt.Errorf("shape %v, want at most three axes", r.Shape)
-		}
-		elements := 1
-		for _, n := range r.Shape {
-			elements *= n
-		}
-		if all += elements; all > most {
-			return fmt.Errorf("more than %d elements with the arrays before it; save it unpacked, by numpy.savez", most)
-		}
-		if strings.ContainsAny(r.Type, "US") {
-			t.words, err = r.Strings()
-			return err
-		}
-		if t.flat, err = r.array(); slices.ContainsFunc(t.flat, math.IsNaN) {
-			return errors.New("it holds NaN; write -inf as the reward (inf as the cost) of an action that does not " +
-				"exist")
-		}
-		if name == "terminal" && r.Type == "|b1" { // the places at which it holds true
-			holds := t.flat
-			t.flat = []float64{}
-			for i, v := range holds {
-				if v != 0 {
-					t.flat = append(t.flat, float64(i))
+		err := readArray(file, &left, func(r *npReader) (err error) {
+			switch t.shape = r.shape; {
+			case len(r.shape) > 3:
+				return fmt.Errorf("shape %v, want at most three axes", r.shape)
+			case len(r.shape) == 3:
+				return t.cube(r, len(data))
+			}
+			if elements += r.elements; elements > most {
+				return fmt.Errorf("more than %d elements with the arrays before it; save it unpacked, by numpy.savez",
+					most)
+			}
+			if strings.ContainsAny(r.kind, "US") {
+				t.words, err = r.strings()
+				return err
+			}
+			if t.flat, err = r.array(); slices.ContainsFunc(t.flat, math.IsNaN) {
+				return errors.New("it holds NaN; write -inf as the reward (inf as the cost) of an action that does " +
+					"not exist")
+			}
+			if name == "terminal" && r.kind == "|b1" { // the places at which it holds true
+				holds := t.flat
+				t.flat = []float64{}
+				for i, v := range holds {
+					if v != 0 {
+						t.flat = append(t.flat, float64(i))
+					}
 				}
 			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("npz: array %q: %w", name, err)
 		}
-		return err
-	})
-	return x, err
+	}
+	return x, nil
 }
 
 // cube reads the numbers of three axes that are not zero. A packed file stands for many
 // times its size, but not without end.
 func (t *tensor) cube(r *npReader, size int) error {
-	x, y, width, most := r.Shape[0], r.Shape[1], r.Shape[2], min(MaxTransitions, 1<<18+8*size)
+	x, y, width, most := r.shape[0], r.shape[1], r.shape[2], min(MaxTransitions, 1<<18+8*size)
 	if x*y > most {
 		return fmt.Errorf("%d rows, want at most %d", x*y, most)
 	}
 	t.entries = make([]arrow, 0, min(x*y*width, most, 1<<10+size/8)) // of what is not packed, all
-	err := r.Nonzeros(func(i int, v float64) error {
+	err := r.nonzeros(func(i int, v float64) error {
 		switch {
 		case math.IsNaN(v):
 			return fmt.Errorf("element %d is NaN; write -inf as the reward of an action that does not exist", i)
@@ -260,44 +272,25 @@ func (x archive) labels(name string) []string {
 	return list
 }
 
-// extras takes what a problem says of itself; shape, where that is not a sparse matrix's.
-func (x archive) extras(d *draft, shape bool) error {
-	for _, name := range remarks {
-		words := x.labels(name)
-		if words == nil || name == "shape" && !shape {
-			continue
-		}
-		list := len(x[name].shape) > 0
-		if err := d.remark(name, words, list); err != nil {
-			return fmt.Errorf("array %q: %w", name, err)
-		}
-	}
-	return nil
-}
-
 // matrixFiles takes P from files of scipy.sparse.save_npz.
-func (d *draft) matrixFiles(names []string, open opener) error {
-	var matrices []*tensor
-	for _, name := range names {
+func (d *draft) matrixFiles(names []string, open opener) (err error) {
+	matrices := make([]*tensor, len(names))
+	for i, name := range names {
 		data, err := open(name)
-		if errors.Is(err, fs.ErrNotExist) {
+		var x archive
+		if err == nil {
+			x, err = readArchive(data)
+		} else if errors.Is(err, fs.ErrNotExist) {
 			err = errors.New("it is not beside this file; one .npz may hold everything: " +
 				"numpy.savez(name, gamma=…, r=…, **numpy.load(matrix))")
 		}
+		if err == nil {
+			matrices[i], err = x.matrix()
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		x, err := readArchive(data)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		m, err := x.matrix()
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		matrices = append(matrices, m)
 	}
-	var err error
 	d.p, err = stack(matrices)
 	return err
 }

@@ -17,34 +17,17 @@ import (
 
 // npReader reads one array of an archive, once, as it is inflated.
 type npReader struct {
-	Shape []int
-	Type  string // NumPy's name, such as <f8
-
+	shape    []int
+	kind     string // NumPy's name of the type, such as <f8
 	elements int
 	size     int // bytes of an element
 	fortran  bool
 	from     io.Reader
 }
 
-// eachArray visits the arrays of an archive, in C or Fortran order; no inflated array has to fit in memory. It returns
-// the error of a visit, and one on arrays that are not of little-endian numbers or strings, or hold more or less than
-// their shape takes, and on archives that inflate to more than 256 MiB and 256 times their size.
-func eachArray(data []byte, visit func(name string, r *npReader) error) error {
-	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		return fmt.Errorf("npz: not an .npz archive: %w", err)
-	}
-	left := int64(1<<28 + 256*len(data))
-	for _, file := range archive.File {
-		name := strings.TrimSuffix(file.Name, ".npy")
-		if err := readArray(file, &left, func(r *npReader) error { return visit(name, r) }); err != nil {
-			return fmt.Errorf("npz: array %q: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// readArray visits one array, and takes the bytes that it inflates to from those that are left.
+// readArray visits one array, in C or Fortran order, and takes the bytes that it inflates to from those that are left;
+// it need not fit in memory. It returns the error of the visit, and one where these do not suffice, or where the array
+// is not of little-endian numbers or strings, or holds more or less than its shape takes.
 func readArray(file *zip.File, left *int64, visit func(r *npReader) error) (err error) {
 	content, err := file.Open()
 	if err != nil {
@@ -69,7 +52,7 @@ func readArray(file *zip.File, left *int64, visit func(r *npReader) error) (err 
 	if rest, err := io.Copy(io.Discard, from); err != nil {
 		return err
 	} else if rest > 0 {
-		return fmt.Errorf("%d bytes more than the shape %v takes", rest, r.Shape)
+		return fmt.Errorf("%d bytes more than the shape %v takes", rest, r.shape)
 	}
 	return nil
 }
@@ -96,7 +79,7 @@ func header(from *bufio.Reader) (r *npReader, err error) {
 		return nil, err
 	}
 	d := array.Header.Descr
-	r = &npReader{Shape: d.Shape, Type: d.Type, elements: 1, fortran: d.Fortran, from: from}
+	r = &npReader{shape: d.Shape, kind: d.Type, elements: 1, fortran: d.Fortran, from: from}
 	if r.size, err = strconv.Atoi(strings.TrimLeft(d.Type, "<|=")[1:]); err != nil || r.size < 0 || r.size > longest {
 		return nil, fmt.Errorf("type %q, want little-endian numbers or strings, as numpy.asarray(x, float) is", d.Type)
 	}
@@ -112,18 +95,18 @@ func header(from *bufio.Reader) (r *npReader, err error) {
 	return r, nil
 }
 
-// Nonzeros calls yield for each number that is not 0, in the order of the file, with its index in row-major order.
-func (r *npReader) Nonzeros(yield func(i int, v float64) error) error {
-	number, ok := kinds[r.Type]
+// nonzeros calls yield for each number that is not 0, in the order of the file, with its index in row-major order.
+func (r *npReader) nonzeros(yield func(i int, v float64) error) error {
+	number, ok := kinds[r.kind]
 	if !ok {
 		return fmt.Errorf("type %q, want little-endian float64, float32 or integers, as numpy.asarray(x, float) is",
-			r.Type)
+			r.kind)
 	}
 	chunk := make([]byte, 1<<10*r.size)
 	for i := 0; i < r.elements; {
 		n := min(len(chunk), (r.elements-i)*r.size)
 		if _, err := io.ReadFull(r.from, chunk[:n]); err != nil {
-			return fmt.Errorf("truncated: the shape %v takes %d numbers: %w", r.Shape, r.elements, err)
+			return fmt.Errorf("truncated: the shape %v takes %d numbers: %w", r.shape, r.elements, err)
 		}
 		if bytes.Count(chunk[:n], []byte{0}) == n {
 			i += n / r.size
@@ -131,7 +114,7 @@ func (r *npReader) Nonzeros(yield func(i int, v float64) error) error {
 		}
 		for at := 0; at < n; at += r.size {
 			v := number(chunk[at:])
-			if math.IsNaN(v) && r.Type[1] == 'i' {
+			if math.IsNaN(v) && r.kind[1] == 'i' {
 				return fmt.Errorf("element %d lies beyond 2⁵³, up to which float64 holds integers", i)
 			}
 			if v != 0 {
@@ -151,7 +134,7 @@ func (r *npReader) place(i int) int {
 		return i
 	}
 	at, stride := 0, r.elements // the first index is the fastest
-	for _, n := range r.Shape {
+	for _, n := range r.shape {
 		stride /= n
 		at += i % n * stride
 		i /= n
@@ -164,7 +147,7 @@ func (r *npReader) array() ([]float64, error) {
 	values := []float64{}
 	grow := func(n int) { values = append(values, make([]float64, max(0, n-len(values)))...) }
 	// What is inflated is what grows: a header alone can claim any size.
-	err := r.Nonzeros(func(i int, v float64) error {
+	err := r.nonzeros(func(i int, v float64) error {
 		grow(i + 1)
 		values[i] = v
 		return nil
@@ -175,10 +158,10 @@ func (r *npReader) array() ([]float64, error) {
 	return values, err
 }
 
-// Strings reads an array of strings (NumPy's U and S).
-func (r *npReader) Strings() ([]string, error) {
-	if r.Type[1] != 'U' && r.Type[1] != 'S' || r.elements*max(r.size, 1) > 1<<28 {
-		return nil, fmt.Errorf("type %q and shape %v, want strings, as numpy.asarray(x, str) is", r.Type, r.Shape)
+// strings reads an array of strings (NumPy's U and S).
+func (r *npReader) strings() ([]string, error) {
+	if r.kind[1] != 'U' && r.kind[1] != 'S' || r.elements*max(r.size, 1) > 1<<28 {
+		return nil, fmt.Errorf("type %q and shape %v, want strings, as numpy.asarray(x, str) is", r.kind, r.shape)
 	}
 	var all []string
 	element := make([]byte, r.size)
@@ -187,7 +170,7 @@ func (r *npReader) Strings() ([]string, error) {
 			return nil, err
 		}
 		text := string(element)
-		if r.Type[1] == 'U' {
+		if r.kind[1] == 'U' {
 			runes := make([]rune, 0, r.size/4)
 			for at := 0; at < r.size; at += 4 {
 				runes = append(runes, rune(binary.LittleEndian.Uint32(element[at:])))

@@ -1,6 +1,7 @@
 package mdpfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,8 +12,7 @@ import (
 	"strings"
 )
 
-// prism is an explicit model of PRISM
-// (https://www.prismmodelchecker.org/manual/Appendices/ExplicitModelFiles).
+// prism is an explicit model of PRISM (https://www.prismmodelchecker.org/manual/Appendices/ExplicitModelFiles).
 type prism struct {
 	*draft
 	open   opener
@@ -24,12 +24,11 @@ type prism struct {
 	reward map[[3]int32]float64 // of (state, choice, next)
 }
 
-// readPRISM reads what prism -exportmodel NAME.all writes of an MDP or a DTMC: transitions from
-// NAME.tra and, beside it, rewards of states from NAME.srew, of
-// transitions from NAME.trew (or NAME1.srew, NAME1.trew of the first structure; or NAME.rew, of
-// either kind), the initial states from NAME.lab and the names of states from NAME.sta. Choices are
-// actions: by name where each has a name of its own in its state, and else by number. A state
-// without choices is terminal.
+// readPRISM reads what prism -exportmodel NAME.all writes of an MDP or a DTMC: transitions from NAME.tra and, beside
+// it, rewards of states from NAME.srew, of transitions from NAME.trew (or NAME1.srew, NAME1.trew of the first
+// structure; or NAME.rew, of either kind), the initial states from NAME.lab and the names of states from NAME.sta.
+// Choices are actions: by name where each has a name of its own in its state, and else by number. A state without
+// choices is terminal.
 func readPRISM(d *draft, name string, data []byte, open opener) error {
 	base := filepath.Base(trimGzip(name))
 	p := &prism{draft: d, open: open, name: strings.TrimSuffix(base, filepath.Ext(base)),
@@ -38,16 +37,9 @@ func readPRISM(d *draft, name string, data []byte, open opener) error {
 		return err
 	}
 	p.state = make([]float64, p.n)
-	for _, x := range []struct {
-		ends []string
-		read func(data []byte) error
-	}{
-		{[]string{".srew", "1.srew"}, p.rewards}, {[]string{".trew", "1.trew"}, p.rewards},
-		{[]string{".rew", "1.rew"}, p.rewards}, {[]string{".lab"}, p.initial}, {[]string{".sta"}, p.names},
-	} {
-		if err := p.beside(x.ends, x.read); err != nil {
-			return err
-		}
+	if err := cmp.Or(p.beside(p.rewards, ".srew", "1.srew"), p.beside(p.rewards, ".trew", "1.trew"),
+		p.beside(p.rewards, ".rew", "1.rew"), p.beside(p.initial, ".lab"), p.beside(p.names, ".sta")); err != nil {
+		return err
 	}
 	if !p.priced {
 		return fmt.Errorf("there are no rewards: put %[1]s.srew or %[1]s.trew beside it, as prism -exportmodel "+
@@ -57,7 +49,7 @@ func readPRISM(d *draft, name string, data []byte, open opener) error {
 }
 
 // beside reads the first of the files of the same name with other ends that is there.
-func (p *prism) beside(ends []string, read func(data []byte) error) error {
+func (p *prism) beside(read func(data []byte) error, ends ...string) error {
 	for _, end := range ends {
 		for _, name := range []string{p.name + end, p.name + end + ".gz"} {
 			data, err := p.open(name)
@@ -89,8 +81,7 @@ func fields(data []byte) iter.Seq2[int, []string] {
 	}
 }
 
-// transitions reads a .tra file: lines "state choice next probability [action]" of an MDP, or "state
-// next probability" of a DTMC.
+// transitions reads a .tra file: lines "state choice next probability [action]", or of a DTMC "state next probability".
 func (p *prism) transitions(data []byte) error {
 	want := 0
 	for line, words := range fields(data) {
@@ -112,7 +103,6 @@ func (p *prism) transitions(data []byte) error {
 	return nil
 }
 
-// edge takes the words of a line.
 func (p *prism) edge(words []string) error {
 	if !p.mdp {
 		words = slices.Insert(words, 1, "0")
@@ -182,7 +172,7 @@ func (p *prism) rewards(data []byte) error {
 // initial reads the states with the label "init".
 func (p *prism) initial(data []byte) error {
 	number := ""
-	var states []string
+	var states []int32
 	for _, words := range fields(data) {
 		if number == "" {
 			for _, word := range words {
@@ -193,18 +183,17 @@ func (p *prism) initial(data []byte) error {
 			continue
 		}
 		if slices.Contains(words[1:], number) {
-			states = append(states, strings.TrimSuffix(words[0], ":"))
+			s, err := p.index(strings.TrimSuffix(words[0], ":"))
+			if err != nil {
+				return err
+			}
+			states = append(states, s)
 		}
 	}
-	if len(states) == 0 {
-		return nil
+	if states != nil {
+		p.Start = make([]float64, p.n)
 	}
-	p.Start = make([]float64, p.n)
-	for _, word := range states {
-		s, err := p.index(word)
-		if err != nil {
-			return err
-		}
+	for _, s := range states {
 		p.Start[s] += 1 / float64(len(states))
 	}
 	return nil
@@ -221,7 +210,7 @@ func (p *prism) names(data []byte) error {
 	if len(names) != p.n {
 		return fmt.Errorf("%d names of states, want %d", len(names), p.n)
 	}
-	return p.states.declare(names)
+	return p.states.take(names, true, p.bytes)
 }
 
 // finish lists the transitions.
