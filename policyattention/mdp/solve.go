@@ -107,13 +107,20 @@ type system struct {
 
 // system returns that of the policy pi [S, A].
 func (m *MDP) system(pi *mat.Dense) *system {
-	n := m.States()
+	n, a := m.R.Dims()
 	c := &system{order: m.depthFirst(pi), keeps: make([]float64, n), whole: make([]float64, n), after: make([]int, n),
 		slow: 1-m.Gamma < 1e-5}
-	place, terminal := make([]int32, n), m.isTerminal()
+	place, terminal, entries := make([]int32, n), m.isTerminal(), 0
 	for i, s := range c.order {
 		place[s] = int32(i)
+		for j := range a {
+			if states, _ := m.Successors(int(s), j); pi.At(int(s), j) != 0 {
+				entries += len(states)
+			}
+		}
 	}
+	entries = min(entries, n*n)
+	c.next = Transitions{Offset: make([]int, 1, n+1), State: make([]int32, 0, entries), P: make([]float64, 0, entries)}
 	row, touched := make([]float64, n), make([]int32, 0, n)
 	for i, s := range c.order {
 		c.keeps[i] = m.leads(pi, int(s), terminal, func(t int32, x float64) {
@@ -143,35 +150,36 @@ func (m *MDP) depthFirst(pi *mat.Dense) []int32 {
 	n, a := m.R.Dims()
 	order, seen := make([]int32, 0, n), make([]bool, n)
 	type visit struct {
-		state int32
-		rest  []int32 // successors not yet followed
+		state        int32
+		action, next int // where to go on
 	}
 	var stack []visit
-	enter := func(s int32) {
-		seen[s] = true
-		at := visit{state: s}
-		for j := range a {
-			if states, _ := m.Successors(int(s), j); pi.At(int(s), j) != 0 {
-				at.rest = append(at.rest, states...)
-			}
-		}
-		stack = append(stack, at)
-	}
 	for start := range n {
-		if !seen[start] {
-			enter(int32(start))
+		if seen[start] {
+			continue
 		}
+		seen[start] = true
+		stack = append(stack, visit{state: int32(start)})
+	search:
 		for len(stack) > 0 {
 			at := &stack[len(stack)-1]
-			if len(at.rest) == 0 {
-				order, stack = append(order, at.state), stack[:len(stack)-1]
-				continue
+			for ; at.action < a; at.action, at.next = at.action+1, 0 {
+				if pi.At(int(at.state), at.action) == 0 {
+					continue
+				}
+				states, _ := m.Successors(int(at.state), at.action)
+				for at.next < len(states) {
+					t := states[at.next]
+					at.next++
+					if !seen[t] {
+						seen[t] = true
+						stack = append(stack, visit{state: t})
+						continue search
+					}
+				}
 			}
-			next := at.rest[0]
-			at.rest = at.rest[1:]
-			if !seen[next] {
-				enter(next)
-			}
+			order = append(order, at.state)
+			stack = stack[:len(stack)-1]
 		}
 	}
 	return order
