@@ -15,14 +15,11 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
-// Write stores rows as one Parquet file, which appears complete or not at all. Its bytes depend on
-// the rows alone. The columns are the fields of R, embedded ones included, by their tags; a NaN is
-// null.
-func Write[R any](path string, rows []R) error { return write(path, reflect.ValueOf(rows)) }
-
-func write(path string, rows reflect.Value) error {
+// Write stores rows, a slice of structs, as one Parquet file, which appears complete or not at all. Its bytes depend on
+// the rows alone. The columns are the fields of a row, embedded ones included, by their tags; a NaN is null.
+func Write(path string, rows any) error {
 	var b bytes.Buffer
-	err := encode(&b, rows)
+	err := encode(&b, reflect.ValueOf(rows))
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o755)
 	}
@@ -95,8 +92,7 @@ func appendLeaf(row parquet.Row, v reflect.Value, column int) parquet.Row {
 	return append(row, parquet.ValueOf(v.Interface()).Level(0, 0, column))
 }
 
-// Read reads what Write has stored. It returns an error if the file has other columns than R, or is
-// no Parquet file.
+// Read reads what Write has stored. It returns an error if the file has other columns than R, or is no Parquet file.
 func Read[R any](path string) (rows []R, err error) {
 	err = read(path, reflect.ValueOf(&rows).Elem())
 	return rows, err
@@ -104,11 +100,16 @@ func Read[R any](path string) (rows []R, err error) {
 
 // read sets rows, a slice, to those of a file.
 func read(path string, rows reflect.Value) error {
+	return load(path, func(b []byte) error { return decode(b, rows) })
+}
+
+// load has the bytes of a file decoded.
+func load(path string, decode func(b []byte) error) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("rows: %w", err)
 	}
-	if err := decode(b, rows); err != nil {
+	if err := decode(b); err != nil {
 		return fmt.Errorf("rows: %s: %w", path, err)
 	}
 	return nil
@@ -140,19 +141,15 @@ func decode(b []byte, rows reflect.Value) error {
 // the number of rows. Where entries are lists each of theirs is a value. It returns an error for a file that is no
 // Parquet file.
 func Scan(path string, value func(column string, v parquet.Value)) (n int, err error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return 0, fmt.Errorf("rows: %w", err)
-	}
 	var columns [][]string
-	err = scan(b, func(f *parquet.File) error {
+	begin := func(f *parquet.File) error {
 		columns, n = f.Schema().Columns(), int(f.NumRows())
 		return nil
-	}, func(column, _ int, v parquet.Value) { value(columns[column][0], v) })
-	if err != nil {
-		return 0, fmt.Errorf("rows: %s: %w", path, err)
 	}
-	return n, nil
+	err = load(path, func(b []byte) error {
+		return scan(b, begin, func(column, _ int, v parquet.Value) { value(columns[column][0], v) })
+	})
+	return n, err
 }
 
 // scan shows begin a file, and value all of its values. A broken file can make the library panic, which is an error

@@ -1,6 +1,5 @@
-// Package rows holds what evaluations leave: tables with one row a method, recipe, size, seed,
-// problem and round, each a Parquet file. To store another number of an evaluation, give it a
-// column here.
+// Package rows holds what evaluations leave: tables with one row a method, recipe, size, seed, problem and round, each
+// a Parquet file. To store another number of an evaluation, give it a column here.
 package rows
 
 // Key names one run: a method with a recipe, trained from a seed (0: untrained), with the weights
@@ -139,8 +138,7 @@ type Problem struct {
 	Pi0     []float64 `parquet:"pi0,list" parquet-element:",split"`
 }
 
-// Loss is the mean objective of a training run on the batches of some steps, the last of which is
-// Step, from 1.
+// Loss is the mean objective of a training run on the batches of some steps, the last of which is Step, from 1.
 type Loss struct {
 	Training string  `parquet:"training,dict"`
 	Step     int32   `parquet:"step"`
