@@ -86,7 +86,7 @@ func serve(once step, first int, in io.Reader, out io.Writer) error {
 				a.Losses = append(a.Losses, numbers...)
 			}
 		}
-		cost := meter.Cost()
+		cost := meter()
 		a.Wall, a.CPU = cost.WallSeconds, cost.CPUSeconds
 		if err := encoder.Encode(a); err != nil {
 			return err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
@@ -107,20 +106,20 @@ type Cell struct {
 // Name returns method-S8-18100, with the recipe where it is not plain, and the family and
 // the step where there are any. It is unique within a block.
 func (c Cell) Name() string {
-	parts := []string{c.Method}
+	name := c.Method
 	if c.Recipe != "" && c.Recipe != "plain" {
-		parts = append(parts, c.Recipe)
+		name += "-" + c.Recipe
 	}
 	if c.Family != string(mdp.Random) {
-		parts = append(parts, c.Family)
+		name += "-" + c.Family
 	}
-	parts = append(parts, fmt.Sprintf("S%d", c.S))
+	name += fmt.Sprintf("-S%d", c.S)
 	for _, n := range []int64{c.Seed, int64(c.Step)} {
 		if n != 0 {
-			parts = append(parts, fmt.Sprint(n))
+			name += fmt.Sprintf("-%d", n)
 		}
 	}
-	return strings.Join(parts, "-")
+	return name
 }
 
 // Fixtures names the problems of a cell.
@@ -137,32 +136,24 @@ func (f Fixtures) pick(places []int32) ([]mdp.Problem, error) {
 	return f.Family.Pick(f.Root, f.States, f.Actions, places)
 }
 
-// setting returns what the cell and the protocol fix for a method.
-func (p Preset) setting(c Cell) (method.Setting, error) {
-	states := int(c.S)
-	size, ok := p.Protocol.Sizes[states]
+// setting returns what the cell and the protocol fix for a method, and the problems from a set.
+func (p Preset) setting(c Cell, from set) (s method.Setting, f Fixtures, err error) {
+	size, ok := p.Protocol.Sizes[int(c.S)]
 	if !ok {
-		return method.Setting{}, fmt.Errorf("the protocol has no size S=%d", c.S)
+		return s, f, fmt.Errorf("the protocol has no size S=%d", c.S)
 	}
-	s := method.Setting{
-		Recipe: c.Recipe, States: states, Actions: p.Protocol.Actions, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta,
+	s = method.Setting{
+		Recipe: c.Recipe, States: int(c.S), Actions: p.Protocol.Actions, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta,
 		Mixture: p.Protocol.Mixture, Steps: p.Steps, Step: int(c.Step),
 		Snapshots: p.snapshots(c), Limits: p.Limits[c.Method], Tuned: size.Tuned,
 	}
-	if c.Seed == 0 {
-		return s, nil
+	if c.Seed != 0 {
+		i := slices.IndexFunc(size.Runs, func(r method.Identity) bool { return r.Model == uint64(c.Seed) })
+		if i < 0 {
+			return s, f, fmt.Errorf("the protocol has no run with model seed %d at S=%d", c.Seed, c.S)
+		}
+		s.Identity = size.Runs[i]
 	}
-	i := slices.IndexFunc(size.Runs, func(r method.Identity) bool { return r.Model == uint64(c.Seed) })
-	if i < 0 {
-		return s, fmt.Errorf("the protocol has no run with model seed %d at S=%d", c.Seed, c.S)
-	}
-	s.Identity = size.Runs[i]
-	return s, nil
-}
-
-// fixtures returns the problems of a cell.
-func (p Preset) fixtures(c Cell, from set, s method.Setting) Fixtures {
-	size := p.Protocol.Sizes[s.States]
 	drawn := map[set]struct {
 		root uint64
 		n    int
@@ -173,7 +164,8 @@ func (p Preset) fixtures(c Cell, from set, s method.Setting) Fixtures {
 		calibration: {size.Calibration, p.Calibrating}, sharpening: {size.Calibration, p.Problems},
 		qualification: {cmp.Or(size.Fresh[c.Method], size.Qualification), cmp.Or(p.Qualifying[c.Method], p.Problems)},
 	}[from]
-	return Fixtures{mdp.Family(c.Family), drawn.root, s.States, s.Actions, drawn.n}
+	s.Root = drawn.root
+	return s, Fixtures{mdp.Family(c.Family), s.Root, s.States, s.Actions, drawn.n}, nil
 }
 
 // Unit returns the unit of a cell. It returns an error if the cell names nothing.
@@ -191,12 +183,10 @@ func (p Preset) Unit(c Cell) (u Unit, err error) {
 	if err != nil {
 		return u, err
 	}
-	s, err := p.setting(c)
+	s, f, err := p.setting(c, b.Problems)
 	if err != nil {
 		return u, err
 	}
-	f := p.fixtures(c, b.Problems, s)
-	s.Root = f.Root
 	u = Unit{Block: c.Block, Name: c.Name(), Key: c.Key, Of: c.Key, Problems: f.Problems, OneIn: b.OneIn}
 	var of computation
 	if ask := m.Studies[string(c.Block)]; ask != nil {
@@ -220,15 +210,19 @@ func (p Preset) Unit(c Cell) (u Unit, err error) {
 	}
 	u.Config = of
 	u.Compute = func(_ context.Context, s *Store, problems []int32, stored *rows.Tables) (*rows.Tables, error) {
-		return of.compute(s, c.Key, problems, stored)
+		r, err := of.compute(s, problems, stored)
+		if err == nil {
+			r.SetKey(c.Key)
+		}
+		return r, err
 	}
 	return u, nil
 }
 
 // computation is what a cell computes. Its JSON is the unit's configuration.
 type computation interface {
-	// compute returns the rows on some problems; see Unit.Compute.
-	compute(s *Store, key rows.Key, at []int32, stored *rows.Tables) (*rows.Tables, error)
+	// compute returns the rows on some problems, without their key; see Unit.Compute.
+	compute(s *Store, at []int32, stored *rows.Tables) (*rows.Tables, error)
 }
 
 // computation returns what a block asks of a method, and says in u how it is verified.
@@ -236,22 +230,19 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 	var deployment method.Deployment
 	var actor method.Actor
 	var critic method.Critic
+	u.Tolerance, u.Sample, u.Chosen = exactly, min(u.Problems, p.Problems), b.Kind != stepSizes
 	if m.Deploy != nil {
 		var err error
 		if deployment, err = m.Deploy(s); err != nil {
 			return nil, err
 		}
-		u.Weights = deployment.Weights()
 		if parts, ok := deployment.(method.Separable); ok {
 			actor, critic = parts.Parts()
 		}
-	}
-	u.Tolerance, u.Sample, u.Chosen = exactly, min(u.Problems, p.Problems), b.Kind != stepSizes
-	if m.Deploy != nil {
-		u.Tolerance = walking
-	}
-	if m.Deploy != nil && u.Chosen {
-		u.Sample = min(ofLearners, u.Sample)
+		u.Weights, u.Tolerance = deployment.Weights(), walking
+		if u.Chosen {
+			u.Sample = min(ofLearners, u.Sample)
+		}
 	}
 	if method.Networks(u.Weights) {
 		n := sampled

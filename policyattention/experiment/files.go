@@ -120,8 +120,5 @@ func readJSON(path string, v any) error {
 // FileDigest returns the SHA-256 of a file in hexadecimal.
 func FileDigest(path string) (string, error) {
 	b, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	return train.Hash(b), nil
+	return train.Hash(b), err
 }

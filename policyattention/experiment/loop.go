@@ -33,7 +33,7 @@ type Loop struct {
 	block block
 }
 
-func (l *Loop) compute(s *Store, key rows.Key, at []int32, stored *rows.Tables) (*rows.Tables, error) {
+func (l *Loop) compute(s *Store, at []int32, stored *rows.Tables) (*rows.Tables, error) {
 	problems, err := l.Problems.pick(at)
 	if err != nil {
 		return nil, err
@@ -44,21 +44,20 @@ func (l *Loop) compute(s *Store, key rows.Key, at []int32, stored *rows.Tables) 
 	}
 	r := &rows.Tables{}
 	for i, actions := range choices {
-		r.Choices = append(r.Choices, rows.Choice{Key: key, Problem: at[i], Actions: actions})
+		r.Choices = append(r.Choices, rows.Choice{Problem: at[i], Actions: actions})
 	}
 	if l.block.Kind != closedLoop {
 		scales, err := control.NewScales(problems)
 		if err == nil && l.block.Kind == stepSizes {
-			err = l.tuned(r, key, scales, trajectories)
+			r.Tuned, err = l.tuned(scales, trajectories)
 		} else if err == nil {
-			err = l.sharpened(r, key, at, scales, trajectories)
+			r.Tuned, err = l.sharpened(at, scales, trajectories)
 		}
 		return r, err
 	}
 	for i, t := range trajectories {
 		for _, k := range l.Kept {
-			policy := rows.Policy{Key: key, Problem: at[i], Round: int32(k), Policy: flat(t.Policies[k])}
-			r.Policies = append(r.Policies, policy)
+			r.Policies = append(r.Policies, rows.Policy{Problem: at[i], Round: int32(k), Policy: flat(t.Policies[k])})
 		}
 	}
 	if err := l.followed(problems, trajectories); err != nil {
@@ -68,7 +67,7 @@ func (l *Loop) compute(s *Store, key rows.Key, at []int32, stored *rows.Tables) 
 	if err != nil {
 		return nil, err
 	}
-	r.Rounds = l.rows(key, at, scored)
+	r.Rounds = l.rows(at, scored)
 	return r, nil
 }
 
@@ -120,7 +119,7 @@ func (l *Loop) followed(problems []mdp.Problem, trajectories []control.Trajector
 }
 
 // rows returns the scores of the tabled rounds.
-func (l *Loop) rows(key rows.Key, problems []int32, scored []control.Scored) (all []rows.Round) {
+func (l *Loop) rows(problems []int32, scored []control.Scored) (all []rows.Round) {
 	rounds := append([]int{0}, l.Tabled...)
 	if l.Tabled == nil {
 		for k := range l.Rounds {
@@ -142,7 +141,7 @@ func (l *Loop) rows(key rows.Key, problems []int32, scored []control.Scored) (al
 		}
 		for _, k := range rounds {
 			all = append(all, rows.Round{
-				Key: key, Problem: problems[i], Round: int32(k), Loss: rows.Single(s.Loss[k]), Gap: s.Gap, E0: s.E0,
+				Problem: problems[i], Round: int32(k), Loss: rows.Single(s.Loss[k]), Gap: s.Gap, E0: s.E0,
 				Zeta: at(s.Zeta, k), RowL1: at(s.RowL1, k), Delta: at(s.Delta, k), Defect: at(s.Defect, k),
 			})
 		}
@@ -150,37 +149,32 @@ func (l *Loop) rows(key rows.Key, problems []int32, scored []control.Scored) (al
 	return all
 }
 
-// tuned adds the losses of a learner at its step sizes, which starts from the uniform policy.
-func (l *Loop) tuned(r *rows.Tables, key rows.Key, scales []*control.Scale,
-	trajectories []control.Trajectory) (err error) {
+// tuned returns the losses of a learner at its step sizes, which starts from the uniform policy.
+func (l *Loop) tuned(scales []*control.Scale, trajectories []control.Trajectory) ([]rows.Tuned, error) {
 	learner, ok := l.Deployment.(method.Learner)
 	if !ok {
-		return errors.New("it has no step sizes")
+		return nil, errors.New("it has no step sizes")
 	}
-	r.Tuned, err = baseline.Score(trajectories, learner.StepSizes(), baseline.Uniform, scales)
-	for i := range r.Tuned {
-		r.Tuned[i].Key = key
-	}
-	return err
+	return baseline.Score(trajectories, learner.StepSizes(), baseline.Uniform, scales)
 }
 
 // Temperatures are those at which policies are scored, 0 for greedy.
 var Temperatures = []float64{2, 1.4, 1, .7, .5, .35, .25, .18, .125, .09, .06, .03, 0}
 
-// sharpened adds the losses of the policies after the last round at each temperature.
-func (l *Loop) sharpened(r *rows.Tables, key rows.Key, at []int32, scales []*control.Scale,
-	trajectories []control.Trajectory) error {
+// sharpened returns the losses of the policies after the last round at each temperature.
+func (l *Loop) sharpened(at []int32, scales []*control.Scale, trajectories []control.Trajectory) (
+	all []rows.Tuned, err error) {
 	for i, t := range trajectories {
 		for _, temperature := range l.Temperatures {
 			loss, err := scales[i].Loss(control.AtTemperature(t.Policies[l.Rounds], temperature))
 			if err != nil {
-				return err
+				return nil, err
 			}
-			r.Tuned = append(r.Tuned, rows.Tuned{Key: key, Alpha: temperature, Beta: math.NaN(), Problem: at[i],
-				Round: int32(l.Rounds), Loss: rows.Single(loss)})
+			all = append(all, rows.Tuned{Alpha: temperature, Beta: math.NaN(), Problem: at[i], Round: int32(l.Rounds),
+				Loss: rows.Single(loss)})
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // study is a method's own evaluation.
@@ -189,7 +183,7 @@ type study struct {
 	Study    method.Study `json:"study"`
 }
 
-func (x study) compute(s *Store, key rows.Key, at []int32, _ *rows.Tables) (*rows.Tables, error) {
+func (x study) compute(s *Store, at []int32, _ *rows.Tables) (*rows.Tables, error) {
 	var problems []mdp.Problem
 	var err error
 	if x.Problems != nil {
@@ -198,12 +192,6 @@ func (x study) compute(s *Store, key rows.Key, at []int32, _ *rows.Tables) (*row
 		}
 	}
 	all, err := x.Study.Compute(s.Models, problems)
-	for i := range all.Tuned {
-		all.Tuned[i].Key = key
-	}
-	for i := range all.Measures {
-		all.Measures[i].Key = key
-	}
 	return &all, err
 }
 

@@ -188,15 +188,14 @@ func (p Preset) problems(tasks []Unit) (all []rows.Problem, err error) {
 // sealedFiles lists the files below root that SHA256SUMS has: all but work that has not ended,
 // single results, itself, and what else is left out.
 func sealedFiles(root string, left []string) (names []string, err error) {
-	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		name, _ := filepath.Rel(root, path)
+	err = fs.WalkDir(os.DirFS(root), ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case e.IsDir() && slices.Contains([]string{WorkFolder, newFolder}, name):
 			return fs.SkipDir
-		case e.Type().IsRegular() && name != sumsFile && !slices.Contains(left, path):
-			names = append(names, filepath.ToSlash(name))
+		case e.Type().IsRegular() && name != sumsFile && !slices.Contains(left, filepath.Join(root, name)):
+			names = append(names, name)
 		}
 		return nil
 	})

@@ -64,7 +64,7 @@ type Rules struct {
 	FitBy    float64      `json:"fit_by"`
 }
 
-func (c Rules) compute(s *Store, key rows.Key, at []int32, _ *rows.Tables) (*rows.Tables, error) {
+func (c Rules) compute(s *Store, at []int32, _ *rows.Tables) (*rows.Tables, error) {
 	actor, err := c.Actor.Actor(s.Models)
 	if err != nil {
 		return nil, err
@@ -84,10 +84,8 @@ func (c Rules) compute(s *Store, key rows.Key, at []int32, _ *rows.Tables) (*row
 			if err != nil {
 				return nil, fmt.Errorf("input %d: %w", i, err)
 			}
-			r.Rules = append(r.Rules, rows.Rule{
-				Key: key, Problem: at[i], Round: int32(x.Round), Eta: x.Eta, Rule: string(rule),
-				RowL1: rows.Single(pmd.RowL1(next[i].Pi, target)),
-			})
+			r.Rules = append(r.Rules, rows.Rule{Problem: at[i], Round: int32(x.Round), Eta: x.Eta, Rule: string(rule),
+				RowL1: rows.Single(pmd.RowL1(next[i].Pi, target))})
 		}
 	}
 	if len(contexts) < c.Problems.Problems { // a fit is over all inputs
@@ -109,7 +107,7 @@ func (c Rules) compute(s *Store, key rows.Key, at []int32, _ *rows.Tables) (*row
 	r.Fits = make([]rows.Fit, len(c.Supplied))
 	return r, numeric.Parallel(len(c.Supplied), func(e int) error {
 		fitted, misfit, err := pmd.FitStep(updates[e], c.FitLo, c.FitHi, c.FitBy)
-		r.Fits[e] = rows.Fit{Key: key, Eta: c.Supplied[e], Fitted: fitted, RowL1: misfit}
+		r.Fits[e] = rows.Fit{Eta: c.Supplied[e], Fitted: fitted, RowL1: misfit}
 		return err
 	})
 }
@@ -121,7 +119,7 @@ type OneBackup struct {
 	Critic method.Critic `json:"critic"`
 }
 
-func (c OneBackup) compute(s *Store, key rows.Key, at []int32, _ *rows.Tables) (*rows.Tables, error) {
+func (c OneBackup) compute(s *Store, at []int32, _ *rows.Tables) (*rows.Tables, error) {
 	asked, err := c.Critic.Critic(s.Models, c.Problems.Root)
 	if err != nil {
 		return nil, err
@@ -145,9 +143,10 @@ func (c OneBackup) compute(s *Store, key rows.Key, at []int32, _ *rows.Tables) (
 		for j, v := range values[i].RawMatrix().Data {
 			sum += math.Abs(v - exact[j])
 		}
-		r.Backups = append(r.Backups, rows.Backup{Key: key, Problem: at[i], Round: int32(x.Round),
-			Error:   rows.Single(sum / float64(len(exact))),
-			Largest: rows.Single(pmd.Delta(x.MDP, values[i], x.Pi, x.Q))})
+		r.Backups = append(r.Backups, rows.Backup{
+			Problem: at[i], Round: int32(x.Round), Error: rows.Single(sum / float64(len(exact))),
+			Largest: rows.Single(pmd.Delta(x.MDP, values[i], x.Pi, x.Q)),
+		})
 	}
 	return r, nil
 }

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,8 +64,8 @@ type Store struct {
 	Models   *method.Models // the trained networks; their Backend is made when it is first needed
 
 	mu     sync.Mutex
-	sealed *sealed      // what Merge has put together
-	read   [2]time.Time // when its files had been written
+	sealed *sealed   // what Merge has put together
+	read   time.Time // when its runsFile had been written
 }
 
 // sealed is what Merge has put together.
@@ -123,20 +126,17 @@ func (s *Store) folder(u Unit) string {
 func (s *Store) index() (*sealed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var written [2]time.Time
-	files := []string{filepath.Join(s.Root, runsFile), filepath.Join(s.Root, trainingsFile)}
-	for i, file := range files {
-		if info, err := os.Stat(file); err == nil {
-			written[i] = info.ModTime()
-		}
+	var written time.Time
+	if info, err := os.Stat(filepath.Join(s.Root, runsFile)); err == nil { // which Merge writes after trainingsFile
+		written = info.ModTime()
 	}
 	if s.sealed != nil && written == s.read { // another process may have merged
 		return s.sealed, nil
 	}
 	x := &sealed{map[string]Record{}, map[Block]map[any]*rows.Tables{}}
-	for _, file := range files {
+	for _, file := range []string{runsFile, trainingsFile} {
 		var records []Record
-		if err := readJSON(file, &records); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := readJSON(filepath.Join(s.Root, file), &records); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
 		for _, r := range records {
@@ -262,7 +262,7 @@ func (s *Store) Evaluate(ctx context.Context, u Unit) (*rows.Tables, error) {
 
 // evaluated computes a unit and completes its record.
 func (s *Store) evaluated(ctx context.Context, u Unit, r *Record) (*rows.Tables, error) {
-	meter := StartMeter()
+	cost := StartMeter()
 	result, err := u.Compute(ctx, s, First(u.Problems), nil)
 	if err != nil {
 		return nil, err
@@ -270,7 +270,7 @@ func (s *Store) evaluated(ctx context.Context, u Unit, r *Record) (*rows.Tables,
 	if r.Weights, err = s.digests(u); err != nil {
 		return nil, err
 	}
-	r.Cost = meter.Cost()
+	r.Cost = cost()
 	r.Produced, err = s.machine(method.Networks(u.Weights))
 	return result, err
 }
@@ -299,4 +299,53 @@ func (s *Store) digests(u Unit) (map[string]string, error) {
 		digests[r.Name] = r.Weights[weightsFile(w)]
 	}
 	return digests, nil
+}
+
+// Produced says what made a result.
+type Produced struct {
+	Go       string               `json:"go"`
+	Platform string               `json:"platform"`
+	CPU      string               `json:"cpu"`
+	Cores    int                  `json:"cores"`
+	Backend  *backend.Description `json:"backend,omitempty"`
+	// Earlier are the stretches of a training run before the one on Backend and CPU.
+	Earlier []backend.Stretch `json:"earlier,omitempty"`
+	Modules map[string]string `json:"modules"` // versions of what computes
+}
+
+// Cost is what a result took to make.
+type Cost struct {
+	WallSeconds    float64 `json:"wall_seconds"`
+	CPUSeconds     float64 `json:"cpu_seconds"`
+	PeakMemory     int64   `json:"peak_memory_bytes"` // of the process that made it
+	StepsPerSecond float64 `json:"steps_per_second,omitempty"`
+}
+
+// computing are the modules whose versions can change results.
+var computing = []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/go-xla",
+	"gonum.org/v1/gonum"}
+
+// Machine describes the machine, the program and its backend, which may be nil.
+func Machine(d *backend.Description) Produced {
+	p := Produced{
+		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPU: backend.Processor(),
+		Cores: runtime.NumCPU(), Backend: d, Modules: map[string]string{},
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if slices.Contains(computing, m.Path) {
+				p.Modules[m.Path] = m.Version
+			}
+		}
+	}
+	return p
+}
+
+// StartMeter returns what tells the cost of what happens after this call.
+func StartMeter() (cost func() Cost) {
+	began, cpu := time.Now(), backend.ProcessorTime()
+	return func() Cost {
+		return Cost{WallSeconds: time.Since(began).Seconds(), CPUSeconds: (backend.ProcessorTime() - cpu).Seconds(),
+			PeakMemory: backend.PeakMemory()}
+	}
 }

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -45,12 +46,22 @@ func (s *Store) Train(ctx context.Context, c method.Training) error {
 
 // trained makes a training run, writes its weights to the folder dir and completes its record.
 func (s *Store) trained(ctx context.Context, u Unit, dir string, r *Record) (*rows.Tables, error) {
-	c := u.Training
-	made, err := s.train(ctx, c, s.work(s.folder(u)))
+	job, err := u.Training.Job()
 	if err != nil {
 		return nil, err
 	}
-	if r.Produced, err = s.machine(method.Networks([]method.Weights{method.Last(c)})); err != nil {
+	var b compute.Backend
+	if job.Alone == nil {
+		if b, err = s.Models.Backend(); err != nil {
+			return nil, err
+		}
+	}
+	progress := func(p train.Progress) { s.Progress(Progress{Name: u.Name, Progress: p}) }
+	made, err := job.Run(ctx, b, s.work(s.folder(u)), progress)
+	if err != nil {
+		return nil, err
+	}
+	if r.Produced, err = s.machine(job.Alone == nil); err != nil {
 		return nil, err
 	}
 	if n := len(made.Stretches); n > 1 {
@@ -60,11 +71,7 @@ func (s *Store) trained(ctx context.Context, u Unit, dir string, r *Record) (*ro
 		StepsPerSecond: made.StepsPerSecond}
 	r.Weights = map[string]string{}
 	for file, w := range u.weights() {
-		path := made.Snapshots[w.Step]
-		if file == lastWeights {
-			path = made.Weights
-		}
-		b, err := os.ReadFile(path)
+		b, err := os.ReadFile(cmp.Or(made.Snapshots[w.Step], made.Weights))
 		if err == nil {
 			r.Weights[file], err = train.Hash(b), WriteFile(filepath.Join(dir, file), b)
 		}
@@ -72,21 +79,7 @@ func (s *Store) trained(ctx context.Context, u Unit, dir string, r *Record) (*ro
 			return nil, err
 		}
 	}
-	return &rows.Tables{Losses: lossRows(c, made.Losses)}, nil
-}
-
-// train makes a run in the folder work.
-func (s *Store) train(ctx context.Context, c method.Training, work string) (*train.Result, error) {
-	progress := func(p train.Progress) { s.Progress(Progress{Name: c.Name(), Progress: p}) }
-	var b compute.Backend
-	job, err := c.Job()
-	if err == nil && job.Alone == nil {
-		b, err = s.Models.Backend()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return job.Run(ctx, b, work, progress)
+	return &rows.Tables{Losses: lossRows(u.Training, made.Losses)}, nil
 }
 
 // mostLosses bounds the rows of a run's losses. A run of more steps has the means of

@@ -80,6 +80,15 @@ func (t *Tables) Append(other Tables) {
 	}
 }
 
+// SetKey gives all rows a key: those of tables whose rows have one.
+func (t *Tables) SetKey(key Key) {
+	for _, x := range t.all() {
+		for i := range x.Len() {
+			x.Index(i).FieldByName("Key").Set(reflect.ValueOf(key))
+		}
+	}
+}
+
 // Write stores the tables that have rows in a folder, as those of a block.
 func (t Tables) Write(folder, block string) error {
 	for i, x := range t.all() {
