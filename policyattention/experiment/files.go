@@ -32,8 +32,7 @@ func (s *Store) work(folder string) string {
 	return filepath.Join(s.Root, WorkFolder, filepath.Base(folder))
 }
 
-// lock waits until no other process makes the result folder of a task, and tells Progress where it
-// has to wait.
+// lock waits until no other process makes the result folder of a task, and tells Progress where it has to wait.
 func (s *Store) lock(ctx context.Context, task, folder string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Join(s.Root, WorkFolder), 0o755); err != nil {
 		return nil, fmt.Errorf("experiment: %w", err)
@@ -80,15 +79,13 @@ var passing = []error{
 	syscall.ENOMEM, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE,
 }
 
-// Passing tells whether an error may be gone at the next attempt: the work was
-// interrupted, or the machine was short of something. Everything else is
-// computed again in the same way and fails again.
+// Passing tells whether an error may be gone at the next attempt: the work was interrupted, or the machine was short of
+// something. Everything else is computed again in the same way and fails again.
 func Passing(err error) bool {
 	return slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) })
 }
 
-// WriteFile stores a file, which appears complete or not at all, in a folder that is made if it
-// does not exist.
+// WriteFile stores a file, which appears complete or not at all, in a folder that is made if it does not exist.
 func WriteFile(path string, b []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -20,8 +20,7 @@ type Loop struct {
 	Problems Fixtures `json:"problems"`
 	Rounds   int      `json:"rounds"`
 	Eta      float64  `json:"eta"`
-	// Tabled are the rounds in the rows, but for the first; absent means all. Kept are those
-	// whose policies are stored.
+	// Tabled are the rounds in the rows, but for the first; absent means all. Kept are those whose policies are stored.
 	Tabled []int `json:"tabled,omitempty"`
 	Kept   []int `json:"kept,omitempty"`
 	// Temperatures at which the last policy is scored, see [control.AtTemperature].
@@ -96,9 +95,8 @@ func (l *Loop) run(s *Store, problems []mdp.Problem, stored *rows.Tables) ([]con
 	return trajectories, choices, err
 }
 
-// followed gives trajectories without critic tables those that the exact
-// one-step critic makes of their policies, so that they can be compared with
-// exact PMD of the loop's step size in the same contexts as others.
+// followed gives trajectories without critic tables those that the exact one-step critic makes of their policies, so
+// that they can be compared with exact PMD of the loop's step size in the same contexts as others.
 func (l *Loop) followed(problems []mdp.Problem, trajectories []control.Trajectory) error {
 	for i, p := range problems {
 		t := &trajectories[i]
@@ -195,8 +193,7 @@ func (x study) compute(s *Store, at []int32, _ *rows.Tables) (*rows.Tables, erro
 	return &all, err
 }
 
-// checkPolicies tells of stored policies that are none, or whose exact loss is not that of their
-// round.
+// checkPolicies tells of stored policies that are none, or whose exact loss is not that of their round.
 func (l *Loop) checkPolicies(stored *rows.Tables, differs func(row int, what string)) error {
 	problems, err := l.Problems.pick(First(l.Problems.Problems))
 	if err != nil {

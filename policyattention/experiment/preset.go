@@ -13,9 +13,8 @@ import (
 	"icrl/policyattention/rows"
 )
 
-// Preset is a scale at which the experiments are run. Presets differ in sizes and
-// counts, of identities and methods too, and not in what a cell means. A file of one's own is
-// its JSON: see ReadPreset.
+// Preset is a scale at which the experiments are run. Presets differ in sizes and counts, of identities and methods
+// too, and not in what a cell means. A file of one's own is its JSON: see ReadPreset.
 type Preset struct {
 	Name      string `json:"name"`
 	Steps     int    `json:"steps"`               // optimizer steps of an actor or a critic
@@ -27,8 +26,7 @@ type Preset struct {
 	HeldOut  int         `json:"held_out"` // one-step inputs of the mechanism block
 	// Calibrating counts the problems of the tuning block.
 	Calibrating int `json:"calibrating"`
-	// Qualifying counts the problems of the qualification block where it has more than
-	// the benchmark.
+	// Qualifying counts the problems of the qualification block where it has more than the benchmark.
 	Qualifying map[method.Name]int `json:"qualifying,omitempty"`
 	// Limits bound the numbers of a method's recipes.
 	Limits map[method.Name]method.Limits `json:"limits,omitempty"`
@@ -40,9 +38,8 @@ type Preset struct {
 	Studies  []Study         `json:"-"`
 }
 
-// Row lists cells of one block and method: each size with each of the protocol's first Runs
-// identities, or one without an identity where Runs is 0. A recipe may be followed by what
-// changes of it, as in "plain,width=32".
+// Row lists cells of one block and method: each size with each of the protocol's first Runs identities, or one without
+// an identity where Runs is 0. A recipe may be followed by what changes of it, as in "plain,width=32".
 type Row struct {
 	Block  Block       `json:"block"`
 	Method method.Name `json:"method"`
@@ -51,16 +48,14 @@ type Row struct {
 	Runs   int         `json:"runs,omitempty"`
 }
 
-// With returns the preset with a protocol, methods and studies; rows of methods that are not
-// there are left out.
+// With returns the preset with a protocol, methods and studies; rows of methods that are not there are left out.
 func (p Preset) With(protocol *Protocol, methods method.Registry, studies ...Study) Preset {
 	p.Protocol, p.Methods, p.Studies = protocol, methods, studies
 	p.Rows = slices.DeleteFunc(slices.Clone(p.Rows), func(r Row) bool { return !methods.Has(r.Method) })
 	return p
 }
 
-// ReadPreset reads a preset from a file of JSON, whose members are those of base where it has
-// none.
+// ReadPreset reads a preset from a file of JSON, whose members are those of base where it has none.
 func ReadPreset(file string, base Preset) (Preset, error) {
 	p := base
 	p.Name, p.Rows, p.Studies, p.LeftOut = "", nil, nil, nil

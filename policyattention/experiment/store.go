@@ -81,9 +81,8 @@ type Progress struct {
 	train.Progress
 }
 
-// Open returns the store of the preset below the folder artifacts. The backend called
-// backendName (see package backend) is made when it is first needed. It returns an error if
-// the preset makes no sense: see Check.
+// Open returns the store of the preset below the folder artifacts. The backend called backendName (see package backend)
+// is made when it is first needed. It returns an error if the preset makes no sense: see Check.
 func (p Preset) Open(artifacts, backendName string) (*Store, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -238,8 +237,7 @@ func (s *Store) make(ctx context.Context, u Unit) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(s.folder(u)), 0o755), os.Rename(dir, s.folder(u)))
 }
 
-// Evaluate returns the result of a unit, computing it where it is missing, and
-// the training runs it needs likewise.
+// Evaluate returns the result of a unit, computing it where it is missing, and the training runs it needs likewise.
 func (s *Store) Evaluate(ctx context.Context, u Unit) (*rows.Tables, error) {
 	if _, r, err := s.find(u); !errors.Is(err, ErrMissing) {
 		return r, err

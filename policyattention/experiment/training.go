@@ -34,8 +34,7 @@ func (s *Store) holds(w method.Weights) bool {
 	return err == nil
 }
 
-// Train makes a training run that has not been made. An interrupted run is saved and continues at the
-// next call.
+// Train makes a training run that has not been made. An interrupted run is saved and continues at the next call.
 func (s *Store) Train(ctx context.Context, c method.Training) error {
 	u := training(c)
 	if err := s.make(ctx, u); err != nil {

@@ -1,11 +1,9 @@
-// Package experiment runs methods on problems, stores what they leave as rows, and makes sure
-// of it.
+// Package experiment runs methods on problems, stores what they leave as rows, and makes sure of it.
 //
-// A Unit is one run as data: what it computes, on which problems, with which weights. A
-// preset lists cells, each a block, method, recipe, size and seed, which a table of blocks
-// makes units; a Study adds units of its own, and training runs are units too. Results are found by
-// the hash of a unit's configuration, so that asking twice computes once and a changed configuration
-// never meets a stale result.
+// A Unit is one run as data: what it computes, on which problems, with which weights. A preset lists cells, each a
+// block, method, recipe, size and seed, which a table of blocks makes units; a Study adds units of its own, and
+// training runs are units too. Results are found by the hash of a unit's configuration, so that asking twice computes
+// once and a changed configuration never meets a stale result.
 package experiment
 
 import (
@@ -32,9 +30,8 @@ type Unit struct {
 	Rows     int // how many there are, where it is not 0
 	Weights  []method.Weights
 	// Sample is how many problems verification computes again, all for 0; Tolerance is how much its numbers may then
-	// differ. They are the first ones or, where the unit is Chosen, those that the
-	// verification's seed chooses. OneIn is of how many such units of its block verification computes one again, which
-	// the seed chooses; all for 0.
+	// differ. They are the first ones or, where the unit is Chosen, those that the verification's seed chooses. OneIn
+	// is of how many such units of its block verification computes one again, which the seed chooses; all for 0.
 	Sample    int
 	Chosen    bool
 	OneIn     int
@@ -135,9 +132,8 @@ func (s *Store) State(u Unit) (State, *Failure, error) {
 	return ToDo, nil, nil
 }
 
-// Run makes the result of a task, or finds it made, which it says. An error
-// that no further attempt would change is left in the store for State to tell,
-// until an attempt succeeds; [Passing] tells one from the other.
+// Run makes the result of a task, or finds it made, which it says. An error that no further attempt would change is
+// left in the store for State to tell, until an attempt succeeds; [Passing] tells one from the other.
 func (s *Store) Run(ctx context.Context, u Unit) (made bool, err error) {
 	if _, err = s.record(u); err == nil {
 		return false, nil
