@@ -2,6 +2,7 @@ package nb
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html"
 	"image"
@@ -23,9 +24,8 @@ import (
 // Figures have neither HTML nor SVG: GitHub would prefer them to the PNG and strip them.
 type bundle map[protocol.MIMEType]any
 
-// show shows a bundle and waits until the kernel has it: what is under way when a
-// cell's program ends is lost. With an id, it takes the place of what was shown under
-// that id before.
+// show shows a bundle and waits until the kernel has it: what is under way when a cell's program ends is lost. With an
+// id, it takes the place of what was shown under that id before.
 func (b bundle) show(id string) { b.described("", id) }
 
 // described shows a bundle whose PNG has an alternative text.
@@ -76,10 +76,7 @@ func small(picture []byte) ([]byte, error) {
 		}
 	}
 	colours := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int {
-		if count[a] != count[b] {
-			return count[b] - count[a]
-		}
-		return bytes.Compare([]byte{a.R, a.G, a.B, a.A}, []byte{b.R, b.G, b.B, b.A})
+		return cmp.Or(count[b]-count[a], bytes.Compare([]byte{a.R, a.G, a.B, a.A}, []byte{b.R, b.G, b.B, b.A}))
 	})
 	var palette color.Palette
 	for _, c := range colours[:min(len(colours), 256)] {
@@ -105,11 +102,7 @@ func sentence(text string) bundle {
 
 // HTML shows HTML. Lines of text stand in for it where HTML cannot be shown.
 func HTML(source string, text ...string) {
-	b := bundle{protocol.MIMETextHTML: source}
-	if len(text) > 0 {
-		b[protocol.MIMETextPlain] = strings.Join(text, "\n")
-	}
-	b.show("")
+	bundle{protocol.MIMETextHTML: source, protocol.MIMETextPlain: strings.Join(text, "\n")}.show("")
 }
 
 // code sets what stands between backticks in a typewriter's letters.
@@ -122,4 +115,83 @@ func code(escaped string) string {
 		parts[i] = "<code>" + parts[i] + "</code>"
 	}
 	return strings.Join(parts, "")
+}
+
+// Plot is a panel that a cell draws line by line; names stand where the lines end.
+//
+//	nb.NewPlot("Loss by round", "round", "loss").LogY().Line("exact PMD", nil, losses).Show()
+type Plot struct {
+	panel report.Panel
+	notes []string
+}
+
+// NewPlot returns an empty plot with the names of its axes.
+func NewPlot(title, x, y string) *Plot { return &Plot{panel: report.Panel{Title: title, X: x, Y: y}} }
+
+// LogX makes the horizontal axis logarithmic. Places that are not positive are left out.
+func (p *Plot) LogX() *Plot { p.panel.LogX = true; return p }
+
+// LogY makes the vertical axis logarithmic. Values that are not positive are left out.
+func (p *Plot) LogY() *Plot { p.panel.LogY = true; return p }
+
+// Line adds a line through (x, y); without x, through (0, y[0]), (1, y[1]), ….
+func (p *Plot) Line(name string, x, y []float64) *Plot {
+	return p.add(report.Series{Name: name, X: x, Y: y})
+}
+
+// Dashed adds a dashed line, for what others are compared with.
+func (p *Plot) Dashed(name string, x, y []float64) *Plot {
+	return p.add(report.Series{Name: name, X: x, Y: y, Dashed: true})
+}
+
+// Say adds a sentence below the plot.
+func (p *Plot) Say(format string, args ...any) *Plot {
+	p.notes = append(p.notes, fmt.Sprintf(format, args...))
+	return p
+}
+
+func (p *Plot) add(s report.Series) *Plot {
+	if s.X != nil && len(s.X) != len(s.Y) {
+		Try(fmt.Errorf("nb: line %q has %d places and %d values", s.Name, len(s.X), len(s.Y)))
+	}
+	p.panel.Series = append(p.panel.Series, s)
+	return p
+}
+
+func (p *Plot) figure() *report.Figure {
+	return &report.Figure{Title: p.panel.Title, Panels: []*report.Panel{&p.panel}}
+}
+
+// Show shows the plot.
+func (p *Plot) Show() { p.show("") }
+
+func (p *Plot) show(id string) {
+	showFigure(p.figure(), id)
+	if len(p.notes) > 0 {
+		if id != "" {
+			id += "-notes"
+		}
+		sentence(strings.Join(p.notes, "\n")).show(id)
+	}
+}
+
+// Figure shows a figure, such as those of package results.
+func Figure(f *report.Figure, errs ...error) {
+	if !lacks(errs...) && !lacks(Must(f, errs...).Check()) {
+		showFigure(f, "")
+	}
+}
+
+// Screen is a place in a cell's output whose contents can be replaced while the cell runs.
+type Screen struct{ id string }
+
+// NewScreen returns a place below what the cell has shown so far.
+func NewScreen() *Screen { return &Screen{gonbui.UniqueId()} }
+
+// Show shows a plot in place of the last one.
+func (s *Screen) Show(p *Plot) { p.show(s.id) }
+
+// HTML shows HTML in place of what was there, and text where HTML cannot be shown.
+func (s *Screen) HTML(source, text string) {
+	bundle{protocol.MIMETextHTML: source, protocol.MIMETextPlain: text}.show(s.id)
 }

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/janpfeifer/gonb/gonbui/protocol"
-
 	"icrl/policyattention/report"
 )
 
@@ -32,7 +30,7 @@ func NewTable(title string, columns ...string) *Sheet {
 // Add adds a row, one value a column, written as [Format] does.
 func (t *Sheet) Add(values ...any) {
 	if len(values) != len(t.Columns) {
-		check(fmt.Errorf("nb: table %q has %d columns, and a row got %d values", t.Title, len(t.Columns), len(values)))
+		Try(fmt.Errorf("nb: table %q has %d columns, and a row got %d values", t.Title, len(t.Columns), len(values)))
 	}
 	row := make([]any, len(values))
 	for i, v := range values {
@@ -61,7 +59,7 @@ func (t *Sheet) Only(columns ...string) *Sheet {
 	for _, c := range columns {
 		k := slices.Index(t.Columns, c)
 		if k < 0 {
-			check(fmt.Errorf("nb: table %q has no column %q, want one of %q", t.Title, c, t.Columns))
+			Try(fmt.Errorf("nb: table %q has no column %q, want one of %q", t.Title, c, t.Columns))
 		}
 		for i, row := range t.Rows {
 			rows[i] = append(rows[i], row[k])
@@ -71,8 +69,7 @@ func (t *Sheet) Only(columns ...string) *Sheet {
 	return t
 }
 
-// Show shows a table of package results, be it in the making, and ends the cell where it could not
-// be made.
+// Show shows a table of package results, be it in the making, and ends the cell where it could not be made.
 func Show(table report.Shower, errs ...error) { Of(table, errs...).Show() }
 
 // Of returns a table, be it in the making, as a sheet.
@@ -87,27 +84,23 @@ func Of(table report.Shower, errs ...error) *Sheet {
 // Show shows the table.
 func (t *Sheet) Show() {
 	if !t.missing {
-		bundle{protocol.MIMETextHTML: t.page(), protocol.MIMETextPlain: t.Plain()}.show("")
+		HTML(t.page(), t.Plain())
 	}
 }
 
 // page is the table as HTML.
 func (t *Sheet) page() string {
 	var b strings.Builder
+	Try(t.HTML(&b))
+	page := `<div style="overflow-x:auto">` + b.String() + "</div>"
 	if t.fold {
-		fmt.Fprintf(&b, "<details><summary>%s (%d rows)</summary>", html.EscapeString(t.Title), len(t.Rows))
+		title := html.EscapeString(t.Title)
+		return fmt.Sprintf("<details><summary>%s (%d rows)</summary>%s</details>", title, len(t.Rows), page)
 	}
-	b.WriteString(`<div style="overflow-x:auto">`)
-	check(t.HTML(&b))
-	b.WriteString("</div>")
-	if t.fold {
-		b.WriteString("</details>")
-	}
-	return b.String()
+	return page
 }
 
-// Format writes a value as tables show it: numbers with three significant digits, lists in brackets,
-// text as it is.
+// Format writes a value as tables show it: numbers with three significant digits, lists in brackets, text as it is.
 func Format(value any) string {
 	switch v := value.(type) {
 	case float32:
@@ -124,8 +117,7 @@ func Format(value any) string {
 	return report.Table{Digits: number}.Entry(value)
 }
 
-// number writes x with three significant digits, and an exponent where there would be
-// more than four zeros.
+// number writes x with three significant digits, and an exponent where there would be more than four zeros.
 func number(x float64) string {
 	switch size := math.Abs(x); {
 	case x == math.Trunc(x) && size < 1e6:
