@@ -197,8 +197,8 @@ func compare(stored, again reflect.Value, tolerance float64, differs func(row in
 	})
 	for i := range again.Len() {
 		want, from := again.Index(i), at
-		differ := func(f []int) bool { return !alike(stored.Index(at).FieldByIndex(f), want.FieldByIndex(f), tolerance) }
-		for at < stored.Len() && slices.ContainsFunc(names, differ) {
+		wrong := func(f []int) bool { return !alike(stored.Index(at).FieldByIndex(f), want.FieldByIndex(f), tolerance) }
+		for at < stored.Len() && slices.ContainsFunc(names, wrong) {
 			at++
 		}
 		if at == stored.Len() {
@@ -206,7 +206,7 @@ func compare(stored, again reflect.Value, tolerance float64, differs func(row in
 			at = from
 			continue
 		}
-		if k := slices.IndexFunc(fields, differ); k >= 0 {
+		if k := slices.IndexFunc(fields, wrong); k >= 0 {
 			name := want.Type().FieldByIndex(fields[k]).Name
 			differs(at+1, fmt.Sprintf("%v: %s is %v, computed again it is %v", brief(want, names), name,
 				stored.Index(at).FieldByIndex(fields[k]), want.FieldByIndex(fields[k])))
