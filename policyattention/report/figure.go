@@ -48,8 +48,7 @@ type Series struct {
 	Dashed bool      `json:"dashed,omitempty"`
 }
 
-// Palette are colours that stay apart for colour-blind readers (Okabe and Ito, without its yellow),
-// from the darkest.
+// Palette are colours that stay apart for colour-blind readers (Okabe and Ito, without its yellow), from the darkest.
 var Palette = []string{"#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"}
 
 // Strokes tell lines apart in print in grey, by their place in the palette.
@@ -256,8 +255,7 @@ func (f *Figure) Save(folder string) (paths []string, err error) {
 	return paths, nil
 }
 
-// Alt describes the figure to those who cannot see it: what its panels show, and where their named
-// lines end.
+// Alt describes the figure to those who cannot see it: what its panels show, and where their named lines end.
 func (f *Figure) Alt() string {
 	words := f.Title + "."
 	for _, p := range f.Panels {

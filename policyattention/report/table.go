@@ -19,7 +19,8 @@ type Table struct {
 	Name    string   `json:"name"` // by which commands and documents ask for it
 	Title   string   `json:"title"`
 	Columns []string `json:"columns"`
-	// Rows hold text, whole numbers, float64, Interval, a Floater, or nil where there is nothing.
+	// Rows hold text, whole numbers, float64, Interval, a Floater, what writes itself with its numbers in a format, such
+	// as an estimate with its interval, or nil where there is nothing.
 	Rows  [][]any  `json:"rows"`
 	Notes []string `json:"notes,omitempty"`
 	// Digits writes the numbers; nil stands for Number.
@@ -28,11 +29,6 @@ type Table struct {
 
 // Interval is a range of numbers, such as a confidence interval.
 type Interval struct{ Lo, Hi float64 }
-
-// Texter is an entry of several numbers, such as an estimate with its interval.
-type Texter interface {
-	Text(number func(float64) string) string
-}
 
 // Floater is an entry that is shown as a number.
 type Floater interface{ Float() float64 }
@@ -84,21 +80,26 @@ func (t Table) Entry(entry any) string {
 		return fmt.Sprintf("[%s, %s]", number(v.Lo), number(v.Hi))
 	case Floater:
 		return number(v.Float())
-	case Texter:
+	case interface {
+		Text(func(float64) string) string
+	}:
 		return v.Text(number)
 	}
 	return fmt.Sprint(entry)
 }
 
 // Text returns the rows as they are written.
-func (t Table) Text() [][]string {
-	rows := make([][]string, len(t.Rows))
-	for i, row := range t.Rows {
+func (t Table) Text() [][]string { return each(t.Rows, t.Entry) }
+
+// each makes something of each entry.
+func each[T any](rows [][]any, of func(entry any) T) [][]T {
+	made := make([][]T, len(rows))
+	for i, row := range rows {
 		for _, entry := range row {
-			rows[i] = append(rows[i], t.Entry(entry))
+			made[i] = append(made[i], of(entry))
 		}
 	}
-	return rows
+	return made
 }
 
 // lines returns the columns and rows with entries of a column equally wide, the parts of a line
@@ -159,18 +160,7 @@ var page = template.Must(template.New("table").Parse(strings.TrimSuffix(tableHTM
 // HTML writes the table as an HTML fragment.
 func (t Table) HTML(w io.Writer) error { return page.Execute(w, t) }
 
-// json writes the table with all digits; numbers that JSON lacks are null.
-func (t Table) json(w io.Writer) error {
-	rows := make([][]any, len(t.Rows))
-	for i, row := range t.Rows {
-		for _, entry := range row {
-			rows[i] = append(rows[i], plain(entry))
-		}
-	}
-	t.Rows = rows
-	return json.NewEncoder(w).Encode(t)
-}
-
+// plain is an entry in JSON, with all digits; numbers that JSON lacks are null.
 func plain(entry any) any {
 	switch v := entry.(type) {
 	case float64:
@@ -198,7 +188,8 @@ func (t Table) Write(w io.Writer, format string) error {
 	case "csv":
 		return csv.NewWriter(w).WriteAll(append([][]string{t.Columns}, t.Text()...))
 	case "json":
-		return t.json(w)
+		t.Rows = each(t.Rows, plain)
+		return json.NewEncoder(w).Encode(t)
 	}
 	return fmt.Errorf("report: no format %q, want md, html, csv or json", format)
 }
