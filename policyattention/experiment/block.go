@@ -97,24 +97,18 @@ var blocks = map[Block]block{
 	"sizes":       {Problems: heldOut, OneIn: 40},        // those of headline at sizes that they were not trained on
 }
 
-// Cell names one evaluation of a preset.
-type Cell struct {
-	Block Block
-	rows.Key
-}
-
-// Name returns method-S8-18100, with the recipe where it is not plain, and the family and
+// named returns method-S8-18100, with the recipe where it is not plain, and the family and
 // the step where there are any. It is unique within a block.
-func (c Cell) Name() string {
-	name := c.Method
-	if c.Recipe != "" && c.Recipe != "plain" {
-		name += "-" + c.Recipe
+func named(k rows.Key) string {
+	name := k.Method
+	if k.Recipe != "" && k.Recipe != "plain" {
+		name += "-" + k.Recipe
 	}
-	if c.Family != string(mdp.Random) {
-		name += "-" + c.Family
+	if k.Family != string(mdp.Random) {
+		name += "-" + k.Family
 	}
-	name += fmt.Sprintf("-S%d", c.S)
-	for _, n := range []int64{c.Seed, int64(c.Step)} {
+	name += fmt.Sprintf("-S%d", k.S)
+	for _, n := range []int64{k.Seed, int64(k.Step)} {
 		if n != 0 {
 			name += fmt.Sprintf("-%d", n)
 		}
@@ -137,20 +131,20 @@ func (f Fixtures) pick(places []int32) ([]mdp.Problem, error) {
 }
 
 // setting returns what the cell and the protocol fix for a method, and the problems from a set.
-func (p Preset) setting(c Cell, from set) (s method.Setting, f Fixtures, err error) {
-	size, ok := p.Protocol.Sizes[int(c.S)]
+func (p Preset) setting(k rows.Key, from set) (s method.Setting, f Fixtures, err error) {
+	size, ok := p.Protocol.Sizes[int(k.S)]
 	if !ok {
-		return s, f, fmt.Errorf("the protocol has no size S=%d", c.S)
+		return s, f, fmt.Errorf("the protocol has no size S=%d", k.S)
 	}
 	s = method.Setting{
-		Recipe: c.Recipe, States: int(c.S), Actions: p.Protocol.Actions, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta,
-		Mixture: p.Protocol.Mixture, Steps: p.Steps, Step: int(c.Step),
-		Snapshots: p.snapshots(c), Limits: p.Limits[c.Method], Tuned: size.Tuned,
+		Recipe: k.Recipe, States: int(k.S), Actions: p.Protocol.Actions, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta,
+		Mixture: p.Protocol.Mixture, Steps: p.Steps, Step: int(k.Step),
+		Snapshots: p.snapshots(k), Limits: p.Limits[k.Method], Tuned: size.Tuned,
 	}
-	if c.Seed != 0 {
-		i := slices.IndexFunc(size.Runs, func(r method.Identity) bool { return r.Model == uint64(c.Seed) })
+	if k.Seed != 0 {
+		i := slices.IndexFunc(size.Runs, func(r method.Identity) bool { return r.Model == uint64(k.Seed) })
 		if i < 0 {
-			return s, f, fmt.Errorf("the protocol has no run with model seed %d at S=%d", c.Seed, c.S)
+			return s, f, fmt.Errorf("the protocol has no run with model seed %d at S=%d", k.Seed, k.S)
 		}
 		s.Identity = size.Runs[i]
 	}
@@ -162,34 +156,35 @@ func (p Preset) setting(c Cell, from set) (s method.Setting, f Fixtures, err err
 		oracle: {size.Oracle, p.Oracle}, heldOut: {size.HeldOut, p.HeldOut},
 		ownCheck:    {train.CalibrationRoot(s.Identity.Task), p.HeldOut},
 		calibration: {size.Calibration, p.Calibrating}, sharpening: {size.Calibration, p.Problems},
-		qualification: {cmp.Or(size.Fresh[c.Method], size.Qualification), cmp.Or(p.Qualifying[c.Method], p.Problems)},
+		qualification: {cmp.Or(size.Fresh[k.Method], size.Qualification), cmp.Or(p.Qualifying[k.Method], p.Problems)},
 	}[from]
 	s.Root = drawn.root
-	return s, Fixtures{mdp.Family(c.Family), s.Root, s.States, s.Actions, drawn.n}, nil
+	return s, Fixtures{mdp.Family(k.Family), s.Root, s.States, s.Actions, drawn.n}, nil
 }
 
-// Unit returns the unit of a cell. It returns an error if the cell names nothing.
-func (p Preset) Unit(c Cell) (u Unit, err error) {
+// Unit returns the unit of a cell: one evaluation of a block. It returns an error if there is no such cell.
+func (p Preset) Unit(of Block, key rows.Key) (u Unit, err error) {
+	b, ok := blocks[of]
+	u = Unit{Block: of, Name: named(key), Key: key, Of: key, OneIn: b.OneIn}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("experiment: cell %s/%s: %w", c.Block, c.Name(), err)
+			err = fmt.Errorf("experiment: cell %s: %w", u.Path(), err)
 		}
 	}()
-	b, ok := blocks[c.Block]
 	if !ok {
-		return u, fmt.Errorf("there is no block %q", c.Block)
+		return u, fmt.Errorf("there is no block %q", of)
 	}
-	m, err := p.Methods.Find(c.Method)
+	m, err := p.Methods.Find(key.Method)
 	if err != nil {
 		return u, err
 	}
-	s, f, err := p.setting(c, b.Problems)
+	s, f, err := p.setting(key, b.Problems)
 	if err != nil {
 		return u, err
 	}
-	u = Unit{Block: c.Block, Name: c.Name(), Key: c.Key, Of: c.Key, Problems: f.Problems, OneIn: b.OneIn}
-	var of computation
-	if ask := m.Studies[string(c.Block)]; ask != nil {
+	u.Problems = f.Problems
+	var c computation
+	if ask := m.Studies[string(of)]; ask != nil {
 		own, err := ask(s)
 		if err != nil {
 			return u, err
@@ -199,30 +194,24 @@ func (p Preset) Unit(c Cell) (u Unit, err error) {
 			u.Tolerance = network
 		}
 		if own.OwnProblems() {
-			u.Problems, of = 0, study{nil, own}
+			u.Problems, c = 0, study{nil, own}
 		} else {
-			u.Sample, of = min(inputs, f.Problems), study{&f, own}
+			u.Sample, c = min(inputs, f.Problems), study{&f, own}
 		}
-	} else if c.Seed == 0 && !m.Untrained {
+	} else if key.Seed == 0 && !m.Untrained {
 		return u, errors.New("it has no model seed")
-	} else if of, err = p.computation(&u, b, m, s, f); err != nil {
+	} else if c, err = p.computation(&u, b, m, s, f); err != nil {
 		return u, err
 	}
-	u.Config = of
+	u.Config = c
 	u.Compute = func(_ context.Context, s *Store, problems []int32, stored *rows.Tables) (*rows.Tables, error) {
-		r, err := of.compute(s, problems, stored)
+		r, err := c.compute(s, problems, stored)
 		if err == nil {
-			r.SetKey(c.Key)
+			r.SetKey(key)
 		}
 		return r, err
 	}
 	return u, nil
-}
-
-// computation is what a cell computes. Its JSON is the unit's configuration.
-type computation interface {
-	// compute returns the rows on some problems, without their key; see Unit.Compute.
-	compute(s *Store, at []int32, stored *rows.Tables) (*rows.Tables, error)
 }
 
 // computation returns what a block asks of a method, and says in u how it is verified.
@@ -260,6 +249,8 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 			u.Tolerance *= 10
 		}
 	}
+	plain := train.Plain()
+	contexts := Inputs{f, p.Protocol.HeldOutRounds, plain.EtaMin, plain.EtaMax}
 	switch b.Kind {
 	case oneStep, oneStepAt:
 		if actor == nil {
@@ -267,7 +258,7 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 		}
 		u.Weights, u.Sample = actor.Weights(), min(inputs, f.Problems)
 		fit := p.Protocol.Fit
-		c := Rules{p.inputs(f), actor, p.Protocol.SuppliedEta, fit.Lo, fit.Hi, fit.By}
+		c := Rules{contexts, actor, p.Protocol.SuppliedEta, fit.Lo, fit.Hi, fit.By}
 		if b.Kind == oneStepAt { // η as deployed, not as in training
 			c.EtaMin, c.EtaMax, c.Supplied = p.Protocol.Eta, p.Protocol.Eta, []float64{p.Protocol.Eta}
 		}
@@ -277,7 +268,7 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 			return nil, errors.New("the block asks a critic, and the method has none")
 		}
 		u.Weights, u.Tolerance, u.Sample = critic.Weights(), ofCritic, min(inputs, f.Problems)
-		return OneBackup{p.inputs(f), critic}, nil
+		return OneBackup{contexts, critic}, nil
 	}
 	loop := &Loop{Problems: f, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta, Deployment: deployment, block: b}
 	if b.Rounds != nil {

@@ -125,8 +125,8 @@ func (p Preset) Check() error {
 func (p Preset) Cells() (units []Unit, err error) {
 	for _, row := range p.Rows {
 		for _, s := range row.Sizes {
-			for _, c := range p.expand(row, s) {
-				u, err := p.Unit(c)
+			for _, key := range p.expand(row, s) {
+				u, err := p.Unit(row.Block, key)
 				if err != nil {
 					return nil, err
 				}
@@ -138,7 +138,7 @@ func (p Preset) Cells() (units []Unit, err error) {
 }
 
 // expand lists the cells of a row at one size.
-func (p Preset) expand(row Row, states int) (cells []Cell) {
+func (p Preset) expand(row Row, states int) (cells []rows.Key) {
 	families, steps := []mdp.Family{mdp.Random}, []int{0}
 	if b := blocks[row.Block]; b.Families != nil {
 		families = b.Families
@@ -153,8 +153,8 @@ func (p Preset) expand(row Row, states int) (cells []Cell) {
 	for _, run := range runs {
 		for _, family := range families {
 			for _, step := range steps {
-				cells = append(cells, Cell{row.Block, rows.Key{Method: row.Method, Recipe: row.Recipe, S: int32(states),
-					Seed: int64(run.Model), Step: int32(step), Family: string(family)}})
+				cells = append(cells, rows.Key{Method: row.Method, Recipe: row.Recipe, S: int32(states),
+					Seed: int64(run.Model), Step: int32(step), Family: string(family)})
 			}
 		}
 	}
@@ -163,14 +163,14 @@ func (p Preset) expand(row Row, states int) (cells []Cell) {
 
 // snapshots returns the steps at which the frontier looks at the weights of a cell's
 // identity, by the methods that it looks at.
-func (p Preset) snapshots(c Cell) map[method.Name][]int {
+func (p Preset) snapshots(k rows.Key) map[method.Name][]int {
 	at := map[method.Name][]int{}
 	for _, row := range p.Rows {
-		if row.Block != Frontier || row.Recipe != c.Recipe || !slices.Contains(row.Sizes, int(c.S)) {
+		if row.Block != Frontier || row.Recipe != k.Recipe || !slices.Contains(row.Sizes, int(k.S)) {
 			continue
 		}
-		for _, run := range p.Protocol.Sizes[int(c.S)].Runs[:row.Runs] {
-			if run.Model == uint64(c.Seed) {
+		for _, run := range p.Protocol.Sizes[int(k.S)].Runs[:row.Runs] {
+			if run.Model == uint64(k.Seed) {
 				at[row.Method] = p.Snapshots
 			}
 		}

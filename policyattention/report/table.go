@@ -19,8 +19,7 @@ type Table struct {
 	Name    string   `json:"name"` // by which commands and documents ask for it
 	Title   string   `json:"title"`
 	Columns []string `json:"columns"`
-	// Rows hold text, whole numbers, float64, Interval, a Floater, what writes itself with its numbers in a format, such
-	// as an estimate with its interval, or nil where there is nothing.
+	// Rows hold text, whole numbers, float64, Interval, a Floater, a Texter, or nil where there is nothing.
 	Rows  [][]any  `json:"rows"`
 	Notes []string `json:"notes,omitempty"`
 	// Digits writes the numbers; nil stands for Number.
@@ -29,6 +28,11 @@ type Table struct {
 
 // Interval is a range of numbers, such as a confidence interval.
 type Interval struct{ Lo, Hi float64 }
+
+// Texter is an entry of several numbers, such as an estimate with its interval.
+type Texter interface {
+	Text(number func(float64) string) string
+}
 
 // Floater is an entry that is shown as a number.
 type Floater interface{ Float() float64 }
@@ -80,9 +84,7 @@ func (t Table) Entry(entry any) string {
 		return fmt.Sprintf("[%s, %s]", number(v.Lo), number(v.Hi))
 	case Floater:
 		return number(v.Float())
-	case interface {
-		Text(func(float64) string) string
-	}:
+	case Texter:
 		return v.Text(number)
 	}
 	return fmt.Sprint(entry)
