@@ -27,9 +27,8 @@ const (
 
 // block says what the cells of a block are: to add one, add a line to blocks.
 type block struct {
-	Kind kind
-	// Problems says from which root problems are drawn, and how many.
-	Problems set
+	Kind     kind
+	Problems set // says from which root problems are drawn, and how many
 	// Rounds are in the rows, all where it is nil; Policies are those whose policies are stored.
 	Rounds, Policies func(Protocol) []int
 	Alone            bool // only losses are kept, no residuals

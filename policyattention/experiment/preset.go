@@ -16,18 +16,15 @@ import (
 // Preset is a scale at which the experiments are run. Presets differ in sizes and counts, of identities and methods
 // too, and not in what a cell means. A file of one's own is its JSON: see ReadPreset.
 type Preset struct {
-	Name      string `json:"name"`
-	Steps     int    `json:"steps"`               // optimizer steps of an actor or a critic
-	Snapshots []int  `json:"snapshots,omitempty"` // steps before the last at which weights are kept
-	Problems  int    `json:"problems"`            // evaluation problems a size
-	// Headline counts the problems of the headline block, by number of states.
-	Headline map[int]int `json:"headline,omitempty"`
-	Oracle   int         `json:"oracle"`   // problems of the oracle block
-	HeldOut  int         `json:"held_out"` // one-step inputs of the mechanism block
-	// Calibrating counts the problems of the tuning block.
-	Calibrating int `json:"calibrating"`
-	// Qualifying counts the problems of the qualification block where it has more than the benchmark.
-	Qualifying map[method.Name]int `json:"qualifying,omitempty"`
+	Name        string              `json:"name"`
+	Steps       int                 `json:"steps"`                // optimizer steps of an actor or a critic
+	Snapshots   []int               `json:"snapshots,omitempty"`  // steps before the last at which weights are kept
+	Problems    int                 `json:"problems"`             // evaluation problems a size
+	Headline    map[int]int         `json:"headline,omitempty"`   // those of the headline block, by number of states
+	Oracle      int                 `json:"oracle"`               // those of the oracle block
+	HeldOut     int                 `json:"held_out"`             // one-step inputs of the mechanism block
+	Calibrating int                 `json:"calibrating"`          // problems of the tuning block
+	Qualifying  map[method.Name]int `json:"qualifying,omitempty"` // those of qualification, where more than Problems
 	// Limits bound the numbers of a method's recipes.
 	Limits map[method.Name]method.Limits `json:"limits,omitempty"`
 	// LeftOut are patterns as in [path.Match] of weights that the repository has not, run/file. Others must be there.

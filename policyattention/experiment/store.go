@@ -57,10 +57,9 @@ type Record struct {
 
 // Store makes the results of one preset and finds them again.
 type Store struct {
-	Preset Preset
-	Root   string // folder of the preset's results
-	// Progress is told of training steps and of waiting; after Open it does nothing.
-	Progress func(Progress)
+	Preset   Preset
+	Root     string         // folder of the preset's results
+	Progress func(Progress) // is told of training steps and of waiting; after Open it does nothing
 	Models   *method.Models // the trained networks; their Backend is made when it is first needed
 
 	mu     sync.Mutex

@@ -157,8 +157,7 @@ func (s *Store) attempt(ctx context.Context, u Unit) error {
 		return s.Train(ctx, u.Training)
 	}
 	for _, w := range u.Weights {
-		// Not every unit is to find out anew, perhaps after hours.
-		_, failure, err := s.State(training(w.Training))
+		_, failure, err := s.State(training(w.Training)) // not every unit is to find out anew, perhaps after hours
 		if err != nil {
 			return err
 		}

@@ -20,10 +20,9 @@ type Table struct {
 	Title   string   `json:"title"`
 	Columns []string `json:"columns"`
 	// Rows hold text, whole numbers, float64, Interval, a Floater, a Texter, or nil where there is nothing.
-	Rows  [][]any  `json:"rows"`
-	Notes []string `json:"notes,omitempty"`
-	// Digits writes the numbers; nil stands for Number.
-	Digits func(float64) string `json:"-"`
+	Rows   [][]any              `json:"rows"`
+	Notes  []string             `json:"notes,omitempty"`
+	Digits func(float64) string `json:"-"` // writes the numbers; nil stands for Number
 }
 
 // Interval is a range of numbers, such as a confidence interval.

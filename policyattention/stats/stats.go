@@ -55,9 +55,8 @@ func Quantile(sorted []float64, p float64) float64 {
 	if i+1 >= len(sorted) {
 		return sorted[len(sorted)-1]
 	}
-	// Arithmetic would turn infinite neighbours into NaN.
 	low, high, share := sorted[i], sorted[i+1], at-float64(i)
-	if low == high || math.IsInf(low, 0) || share == 0 && math.IsInf(high, 0) {
+	if low == high || math.IsInf(low, 0) || share == 0 && math.IsInf(high, 0) { // where arithmetic gives NaN
 		return low
 	}
 	return low + share*(high-low)
