@@ -29,8 +29,7 @@ func (worksCommand) Run(all []work) error {
 		return err
 	}
 	defer b.Finalize()
-	on := backend.Describe(b)
-	return json.NewEncoder(os.Stdout).Encode(map[string]any{"machine": experiment.Machine(&on), "works": all})
+	return json.NewEncoder(os.Stdout).Encode(map[string]any{"machine": experiment.Machine(b), "works": all})
 }
 
 type exportCommand struct {

@@ -138,7 +138,7 @@ func (p Preset) setting(k rows.Key, from set) (s method.Setting, f Fixtures, err
 	s = method.Setting{
 		Recipe: k.Recipe, States: int(k.S), Actions: p.Protocol.Actions, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta,
 		Mixture: p.Protocol.Mixture, Steps: p.Steps, Step: int(k.Step),
-		Snapshots: p.snapshots(k), Limits: p.Limits[k.Method], Tuned: size.Tuned,
+		Snapshots: map[method.Name][]int{}, Limits: p.Limits[k.Method], Tuned: size.Tuned,
 	}
 	if k.Seed != 0 {
 		i := slices.IndexFunc(size.Runs, func(r method.Identity) bool { return r.Model == uint64(k.Seed) })
@@ -146,6 +146,11 @@ func (p Preset) setting(k rows.Key, from set) (s method.Setting, f Fixtures, err
 			return s, f, fmt.Errorf("the protocol has no run with model seed %d at S=%d", k.Seed, k.S)
 		}
 		s.Identity = size.Runs[i]
+		for _, r := range p.Rows {
+			if r.Block == Frontier && r.Recipe == k.Recipe && slices.Contains(r.Sizes, s.States) && i < r.Runs {
+				s.Snapshots[r.Method] = p.Snapshots
+			}
+		}
 	}
 	drawn := map[set]struct {
 		root uint64

@@ -158,23 +158,6 @@ func (p Preset) expand(row Row, states int) (cells []rows.Key) {
 	return cells
 }
 
-// snapshots returns the steps at which the frontier looks at the weights of a cell's
-// identity, by the methods that it looks at.
-func (p Preset) snapshots(k rows.Key) map[method.Name][]int {
-	at := map[method.Name][]int{}
-	for _, row := range p.Rows {
-		if row.Block != Frontier || row.Recipe != k.Recipe || !slices.Contains(row.Sizes, int(k.S)) {
-			continue
-		}
-		for _, run := range p.Protocol.Sizes[int(k.S)].Runs[:row.Runs] {
-			if run.Model == uint64(k.Seed) {
-				at[row.Method] = p.Snapshots
-			}
-		}
-	}
-	return at
-}
-
 // Trainings lists the distinct training runs that units need, in their order.
 func Trainings(units []Unit) (all []Unit) {
 	seen := map[string]bool{}

@@ -278,11 +278,7 @@ func (s *Store) machine(networks bool) (Produced, error) {
 		return Machine(nil), nil
 	}
 	b, err := s.Models.Backend()
-	if err != nil {
-		return Produced{}, err
-	}
-	d := backend.Describe(b)
-	return Machine(&d), nil
+	return Machine(b), err
 }
 
 // digests returns the SHA-256 of the weights that a unit uses, by training run.
@@ -323,10 +319,14 @@ var computing = []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute", "
 	"gonum.org/v1/gonum"}
 
 // Machine describes the machine, the program and its backend, which may be nil.
-func Machine(d *backend.Description) Produced {
+func Machine(b compute.Backend) Produced {
 	p := Produced{
 		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPU: backend.Processor(),
-		Cores: runtime.NumCPU(), Backend: d, Modules: map[string]string{},
+		Cores: runtime.NumCPU(), Modules: map[string]string{},
+	}
+	if b != nil {
+		d := backend.Describe(b)
+		p.Backend = &d
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {

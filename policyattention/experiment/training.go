@@ -60,9 +60,7 @@ func (s *Store) trained(ctx context.Context, u Unit, dir string, r *Record) (*ro
 	if err != nil {
 		return nil, err
 	}
-	if r.Produced, err = s.machine(job.Alone == nil); err != nil {
-		return nil, err
-	}
+	r.Produced = Machine(b)
 	if n := len(made.Stretches); n > 1 {
 		r.Produced.Earlier = made.Stretches[:n-1]
 	}
