@@ -208,8 +208,12 @@ func (p Preset) Unit(of Block, key rows.Key) (u Unit, err error) {
 		return u, err
 	}
 	u.Config = c
-	u.Compute = func(_ context.Context, s *Store, problems []int32, stored *rows.Tables) (*rows.Tables, error) {
-		r, err := c.compute(s, problems, stored)
+	u.Compute = func(_ context.Context, s *Store, at []int32, stored *rows.Tables) (*rows.Tables, error) {
+		problems, err := f.pick(at)
+		if err != nil {
+			return nil, err
+		}
+		r, err := c.compute(s, at, problems, stored)
 		if err == nil {
 			r.SetKey(key)
 		}

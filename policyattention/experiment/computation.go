@@ -20,8 +20,8 @@ import (
 
 // computation is what a cell computes. Its JSON is the unit's configuration.
 type computation interface {
-	// compute returns the rows on some problems, without their key; see Unit.Compute.
-	compute(s *Store, at []int32, stored *rows.Tables) (*rows.Tables, error)
+	// compute returns the rows on the problems at some places, without their key; see Unit.Compute.
+	compute(s *Store, at []int32, problems []mdp.Problem, stored *rows.Tables) (*rows.Tables, error)
 }
 
 // Loop is a closed loop as data.
@@ -41,11 +41,7 @@ type Loop struct {
 	block block
 }
 
-func (l *Loop) compute(s *Store, at []int32, stored *rows.Tables) (*rows.Tables, error) {
-	problems, err := l.Problems.pick(at)
-	if err != nil {
-		return nil, err
-	}
+func (l *Loop) compute(s *Store, at []int32, problems []mdp.Problem, stored *rows.Tables) (*rows.Tables, error) {
 	trajectories, choices, err := l.run(s, problems, stored)
 	if err != nil {
 		return nil, err
@@ -127,14 +123,14 @@ func (l *Loop) followed(problems []mdp.Problem, trajectories []control.Trajector
 
 // rows returns the scores of the tabled rounds.
 func (l *Loop) rows(problems []int32, scored []control.Scored) (all []rows.Round) {
-	rounds := append([]int{0}, l.Tabled...)
-	if l.Tabled == nil {
+	rounds := l.Tabled
+	if rounds == nil {
 		for k := range l.Rounds {
 			rounds = append(rounds, k+1)
 		}
 	}
-	if l.block.Brief {
-		rounds = l.Tabled
+	if !l.block.Brief {
+		rounds = append([]int{0}, rounds...)
 	}
 	at := func(values []float64, k int) float64 {
 		if l.block.Alone || k >= len(values) {
@@ -190,14 +186,7 @@ type study struct {
 	Study    method.Study `json:"study"`
 }
 
-func (x study) compute(s *Store, at []int32, _ *rows.Tables) (*rows.Tables, error) {
-	var problems []mdp.Problem
-	var err error
-	if x.Problems != nil {
-		if problems, err = x.Problems.pick(at); err != nil {
-			return nil, err
-		}
-	}
+func (x study) compute(s *Store, _ []int32, problems []mdp.Problem, _ *rows.Tables) (*rows.Tables, error) {
 	all, err := x.Study.Compute(s.Models, problems)
 	return &all, err
 }
@@ -243,13 +232,9 @@ type Inputs struct {
 	EtaMax   float64  `json:"eta_max"`
 }
 
-// draw returns the contexts on some problems.
-func (c Inputs) draw(at []int32) ([]control.Context, error) {
-	problems, err := c.Problems.pick(at)
-	if err != nil {
-		return nil, err
-	}
-	contexts := make([]control.Context, len(problems))
+// draw returns the contexts on the problems at some places.
+func (c Inputs) draw(at []int32, problems []mdp.Problem) (contexts []control.Context, err error) {
+	contexts = make([]control.Context, len(problems))
 	for i, p := range problems {
 		rng := seed.New(c.Problems.Root, "one-step", int(at[i]))
 		rounds, eta := rng.IntN(c.Rounds+1), c.EtaMin+(c.EtaMax-c.EtaMin)*rng.Float64()
@@ -279,12 +264,12 @@ type Rules struct {
 	FitBy    float64      `json:"fit_by"`
 }
 
-func (c Rules) compute(s *Store, at []int32, _ *rows.Tables) (*rows.Tables, error) {
+func (c Rules) compute(s *Store, at []int32, problems []mdp.Problem, _ *rows.Tables) (*rows.Tables, error) {
 	actor, err := c.Actor.Actor(s.Models)
 	if err != nil {
 		return nil, err
 	}
-	contexts, err := c.draw(at)
+	contexts, err := c.draw(at, problems)
 	if err != nil {
 		return nil, err
 	}
@@ -334,12 +319,12 @@ type OneBackup struct {
 	Critic method.Critic `json:"critic"`
 }
 
-func (c OneBackup) compute(s *Store, at []int32, _ *rows.Tables) (*rows.Tables, error) {
+func (c OneBackup) compute(s *Store, at []int32, problems []mdp.Problem, _ *rows.Tables) (*rows.Tables, error) {
 	asked, err := c.Critic.Critic(s.Models, c.Problems.Root)
 	if err != nil {
 		return nil, err
 	}
-	contexts, err := c.draw(at)
+	contexts, err := c.draw(at, problems)
 	if err != nil {
 		return nil, err
 	}
