@@ -117,10 +117,8 @@ const (
 // State returns how far a task is, with the reason if it failed. It returns an error when
 // the task's result cannot be read.
 func (s *Store) State(u Unit) (State, *Failure, error) {
-	if _, err := s.record(u); err == nil {
-		return Done, nil, nil
-	} else if !errors.Is(err, ErrMissing) {
-		return "", nil, err
+	if _, err := s.record(u); !errors.Is(err, ErrMissing) {
+		return Done, nil, err
 	}
 	f := &Failure{}
 	if err := readJSON(s.failureFile(u), f); !errors.Is(err, os.ErrNotExist) {
