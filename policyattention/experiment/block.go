@@ -292,8 +292,7 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 	return loop, nil
 }
 
-// Tolerances of what verification computes again, absolute, and relative where numbers are large. Those of
-// [rows.Rounding] come on top.
+// Tolerances of what verification computes again, relative where numbers are large, on top of [rows.Rounding].
 const (
 	exactly  = 1e-10 // linear solves of one system differ by rounding between platforms
 	walking  = 1e-8  // forty dependent rounds in float64

@@ -223,8 +223,7 @@ func (l *Loop) checkPolicies(stored *rows.Tables, differs func(row int, what str
 // flat returns the entries of a matrix, row-major.
 func flat(m *mat.Dense) []float64 { return mat.DenseCopyOf(m).RawMatrix().Data }
 
-// Inputs are contexts of exact PMD runs, one on each problem, stopped after 0 to Rounds
-// rounds, with η uniform on [EtaMin, EtaMax].
+// Inputs are contexts of exact PMD, one a problem, after 0 to Rounds rounds, with η uniform on [EtaMin, EtaMax].
 type Inputs struct {
 	Problems Fixtures `json:"problems"`
 	Rounds   int      `json:"rounds"`
@@ -253,8 +252,7 @@ func (c Inputs) draw(at []int32, problems []mdp.Problem) (contexts []control.Con
 	return contexts, nil
 }
 
-// Rules is a same-context comparison of an actor with the fixed rules. The refitted step
-// uses the same (π, Q) with each supplied η.
+// Rules compares an actor with the fixed rules in the same contexts; refitted steps have their (π, Q) at supplied η.
 type Rules struct {
 	Inputs
 	Actor    method.Actor `json:"actor"`
@@ -312,8 +310,7 @@ func (c Rules) compute(s *Store, at []int32, problems []mdp.Problem, _ *rows.Tab
 	})
 }
 
-// OneBackup asks a critic for one-step backups. Its inputs are what the critic of an exact PMD
-// run is shown: (π_{k+1}, Q_k).
+// OneBackup asks a critic for one-step backups of what the critic of an exact PMD run is shown: (π_{k+1}, Q_k).
 type OneBackup struct {
 	Inputs
 	Critic method.Critic `json:"critic"`

@@ -17,14 +17,12 @@ import (
 	"icrl/policyattention/train"
 )
 
-// Folders and files of results appear complete or not at all, while processes that would make the
-// same one wait for each other.
+// Results appear complete or not at all, while processes that would make the same one wait for each other.
 
 // ErrMissing is wrapped by the errors that say that a result is not there.
 var ErrMissing = errors.New("not yet run")
 
-// WorkFolder holds, inside a store's folder, what is being made: locks, half-written
-// folders, interrupted work, failures.
+// WorkFolder holds, in a store's folder, what is being made: locks, half-written folders, interrupted work, failures.
 const WorkFolder = ".work"
 
 // work returns the folder for unfinished work on a result that will be folder.
@@ -71,8 +69,7 @@ type Failure struct {
 // failureFile is where the failure of a task is kept.
 func (s *Store) failureFile(u Unit) string { return s.work(s.folder(u)) + ".failed" }
 
-// passing are the troubles of a machine or a network file system that a later
-// attempt, perhaps elsewhere, does not meet again.
+// passing are the troubles of a machine or a network file system that a later attempt, perhaps elsewhere, may not meet.
 var passing = []error{
 	context.Canceled, context.DeadlineExceeded,
 	syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.ENOLCK,

@@ -175,8 +175,7 @@ func Trainings(units []Unit) (all []Unit) {
 //go:embed protocol.json
 var protocolJSON []byte
 
-// PaperProtocol is the paper's protocol: protocol.json in this package is the one place of
-// every seed, root, horizon and margin.
+// PaperProtocol is the paper's: protocol.json in this package is the one place of every seed, root, horizon and margin.
 var PaperProtocol = Embedded[Protocol](protocolJSON)
 
 // Embedded returns the value of JSON that is part of the program. It panics if it is none.
@@ -217,7 +216,6 @@ type Size struct {
 	// Fresh are roots of the qualification block's problems for methods whose recipe was
 	// changed after problems of the common root had been looked at.
 	Fresh map[method.Name]uint64 `json:"fresh,omitempty"`
-	// Tuned are step sizes that the tuning block chose on calibration problems, or that
-	// a source states, by what they are of.
+	// Tuned are step sizes that the tuning block chose, or that a source states, by what they are of.
 	Tuned map[string]baseline.StepSizes `json:"tuned"`
 }

@@ -101,8 +101,7 @@ func lossRows(c method.Training, losses []float32) (all []rows.Loss) {
 	return all
 }
 
-// checkLosses returns an error unless losses are of all steps of a run, in stretches of as many
-// each but for the last, and finite.
+// checkLosses returns an error unless losses are finite and of all steps of a run, in equal stretches but for the last.
 func checkLosses(c method.Training, losses []rows.Loss) error {
 	steps := int32(method.Last(c).Step)
 	for i, l := range losses {

@@ -114,8 +114,7 @@ const (
 	Done   State = "done"
 )
 
-// State returns how far a task is, with the reason if it failed. It returns an error when
-// the task's result cannot be read.
+// State returns how far a task is, with the reason if it failed. It returns an error when its result cannot be read.
 func (s *Store) State(u Unit) (State, *Failure, error) {
 	if _, err := s.record(u); !errors.Is(err, ErrMissing) {
 		return Done, nil, err

@@ -255,8 +255,7 @@ func (s *Store) verifyTraining(v *Verification, u Unit, r Record, losses []rows.
 	}
 }
 
-// chosen lists which problems of a unit, n in number, are computed again: the first ones, or those that the
-// seed chooses.
+// chosen lists which n problems of a unit are computed again: the first ones, or those that the seed chooses.
 func (v *Verification) chosen(u Unit, n int) (some []int32) {
 	if !u.Chosen {
 		return First(n)

@@ -56,8 +56,7 @@ func Number(v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
-// Decimals returns a format with n digits after the point, and none before it for numbers below
-// one: as the paper's Table 3 has them.
+// Decimals returns the format of the paper's Table 3: n digits after the point, and none before it below one.
 func Decimals(n int) func(float64) string {
 	return func(v float64) string {
 		text := fmt.Sprintf("%.*f", n, v)
@@ -103,8 +102,7 @@ func each[T any](rows [][]any, of func(entry any) T) [][]T {
 	return made
 }
 
-// lines returns the columns and rows with entries of a column equally wide, the parts of a line
-// between the entries being those of sides.
+// lines returns the columns and rows with entries of a column equally wide, and what is given left, right and between.
 func lines(columns []string, rows [][]string, left, between, right string, rule func(width int) string) (
 	lines []string) {
 	rows = append([][]string{columns}, rows...)

@@ -137,9 +137,8 @@ func decode(b []byte, rows reflect.Value) error {
 	}, func(column, row int, v parquet.Value) { setLeaf(all.Index(row).FieldByIndex(fields[column]), v) })
 }
 
-// Scan calls value for every value of a Parquet file, column by column, with the name of the column, and returns
-// the number of rows. Where entries are lists each of theirs is a value. It returns an error for a file that is no
-// Parquet file.
+// Scan calls value for every value of a Parquet file, column by column, with the column's name, and returns the number
+// of rows. Where entries are lists each of theirs is a value. It returns an error for what is no Parquet file.
 func Scan(path string, value func(column string, v parquet.Value)) (n int, err error) {
 	var columns [][]string
 	begin := func(f *parquet.File) error {
@@ -152,8 +151,7 @@ func Scan(path string, value func(column string, v parquet.Value)) (n int, err e
 	return n, err
 }
 
-// scan shows begin a file, and value all of its values. A broken file can make the library panic, which is an error
-// here.
+// scan shows begin a file, and value all its values. A broken file can make the library panic, which is an error here.
 func scan(b []byte, begin func(*parquet.File) error, value func(column, row int, v parquet.Value)) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

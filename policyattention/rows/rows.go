@@ -72,8 +72,7 @@ type Rule struct {
 	RowL1   float64 `parquet:"row_l1,optional,split"`
 }
 
-// Fit is the step size of exact PMD that is nearest to what an actor does with the supplied η,
-// and the mean row-L1 that remains.
+// Fit is the step size of exact PMD nearest to what an actor does with a supplied η, and the mean row-L1 that remains.
 type Fit struct {
 	Key
 	Eta    float64 `parquet:"eta,optional"`

@@ -1,5 +1,4 @@
-// Package stats holds the estimators of the paper's tables: medians within
-// runs, medians over runs, and hierarchical bootstrap intervals.
+// Package stats holds the estimators of the paper's tables: medians within and over runs, and hierarchical bootstraps.
 //
 // A sample is a table [runs][problems] of losses. A run (one trained model) is the independent unit. Problems are
 // fixtures that all runs and all compared methods share, so column m is one problem throughout.
@@ -187,8 +186,7 @@ func (b Bootstrap) Contrast(weights []float64, samples ...[][]float64) (Estimate
 // only is the summary of an estimator of one sample.
 func only(summaries []float64) float64 { return summaries[0] }
 
-// chunk is how many replicates share one random stream, so that the result does
-// not depend on how the chunks fall to processors.
+// chunk is how many replicates share a random stream, so that results do not depend on how chunks fall to processors.
 const chunk = 500
 
 // estimate, of the estimator called name, summarizes each run of each sample over its problems (within), combines the

@@ -147,8 +147,7 @@ func Step(f func(pi, q []float64, eta float64) []float64) error {
 	})
 }
 
-// Crossing checks the round of PMD after which the better of two actions, which leads by gap in every
-// round, has more than half of the mass.
+// Crossing checks after which round of PMD the better of two actions, always by gap, has more than half of the mass.
 func Crossing(f func(mass, gap, eta float64) int) error {
 	return each("crossing", 20, func(rng *rand.Rand, _ int) (string, int, int) {
 		mass, gap, eta := math.Pow(10, -.5-4*rng.Float64()), .5+rng.Float64(), .4+rng.Float64()
@@ -285,8 +284,7 @@ func Forget(change func(n *decoder.Network, l *decoder.Layout)) error {
 	return nil
 }
 
-// Lookup checks what the first packet of a critic call copies from the values q [S][A] for its
-// successor, leaked attention included.
+// Lookup checks what the first packet of a critic call copies from q [S][A] for its successor, with what leaks.
 func Lookup(f func(q [][]float64, next, action int, tau float64) float64) error {
 	caps := decoder.Lecture.Caps
 	caps.Routing = .1 // so that what leaks to the packet itself is seen
@@ -345,8 +343,7 @@ func Holm(f func(p []float64, level float64) int) error {
 	})
 }
 
-// Advantage checks the temporal-difference error of one sampled transition, from which
-// an actor–critic learns: r + γ Q(s',a') − Q(s,a).
+// Advantage checks the temporal-difference error of a transition, an actor–critic's: r + γ Q(s',a') − Q(s,a).
 func Advantage(f func(q [][]float64, s, a int, r float64, next, action int, gamma float64) float64) error {
 	return each("advantage", 20, func(rng *rand.Rand, _ int) (string, float64, float64) {
 		var q [][]float64
