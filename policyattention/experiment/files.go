@@ -71,9 +71,8 @@ func (s *Store) failureFile(u Unit) string { return s.work(s.folder(u)) + ".fail
 
 // passing are the troubles of a machine or a network file system that a later attempt, perhaps elsewhere, may not meet.
 var passing = []error{
-	context.Canceled, context.DeadlineExceeded,
-	syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.ENOLCK,
-	syscall.ENOMEM, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE,
+	context.Canceled, context.DeadlineExceeded, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ESTALE,
+	syscall.ETIMEDOUT, syscall.ENOLCK, syscall.ENOMEM, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE,
 }
 
 // Passing tells whether an error may be gone at the next attempt: the work was interrupted, or the machine was short of

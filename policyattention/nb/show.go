@@ -24,6 +24,11 @@ import (
 // Figures have neither HTML nor SVG: GitHub would prefer them to the PNG and strip them.
 type bundle map[protocol.MIMEType]any
 
+// written is HTML, and text where it cannot be shown.
+func written(source, text string) bundle {
+	return bundle{protocol.MIMETextHTML: source, protocol.MIMETextPlain: text}
+}
+
 // show shows a bundle and waits until the kernel has it: what is under way when a cell's program ends is lost. With an
 // id, it takes the place of what was shown under that id before.
 func (b bundle) show(id string) { b.described("", id) }
@@ -44,18 +49,13 @@ func (b bundle) described(alt, id string) {
 // showFigure shows a figure as a PNG, and a text for those who cannot see it as a paragraph that takes no room, since
 // JupyterLab does not give images the text that belongs to them.
 func showFigure(f *report.Figure, id string) {
-	bundle{
-		protocol.MIMEImagePNG:  Must(small(Must(f.PNG()))),
-		protocol.MIMETextPlain: "[figure]",
-	}.described(f.Alt(), id)
+	picture := Must(small(Must(f.PNG())))
+	bundle{protocol.MIMEImagePNG: picture, protocol.MIMETextPlain: "[figure]"}.described(f.Alt(), id)
 	if id != "" {
 		id += "-text"
 	}
-	bundle{
-		protocol.MIMETextHTML: `<p style="position:absolute;width:1px;height:1px;overflow:hidden;` +
-			`clip-path:inset(50%)">Figure: ` + html.EscapeString(f.Alt()) + "</p>",
-		protocol.MIMETextPlain: f.Alt(),
-	}.show(id)
+	written(`<p style="position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)">Figure: `+
+		html.EscapeString(f.Alt())+"</p>", f.Alt()).show(id)
 }
 
 // small returns a PNG with at most 256 colours, those of its pixels that occur most
@@ -70,10 +70,8 @@ func small(picture []byte) ([]byte, error) {
 	count := map[color.RGBA]int{}
 	pixels := image.NewRGBA(bounds)
 	draw.Draw(pixels, bounds, decoded, bounds.Min, draw.Src)
-	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
-		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			count[pixels.RGBAAt(x, y)]++
-		}
+	for p := range slices.Chunk(pixels.Pix, 4) {
+		count[color.RGBA{p[0], p[1], p[2], p[3]}]++
 	}
 	colours := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int {
 		return cmp.Or(count[b]-count[a], bytes.Compare([]byte{a.R, a.G, a.B, a.A}, []byte{b.R, b.G, b.B, b.A}))
@@ -94,15 +92,12 @@ func Say(format string, args ...any) { sentence(fmt.Sprintf(format, args...)).sh
 
 // sentence is a text of one line or several.
 func sentence(text string) bundle {
-	return bundle{
-		protocol.MIMETextHTML:  "<p>" + strings.ReplaceAll(code(html.EscapeString(text)), "\n", "<br>") + "</p>",
-		protocol.MIMETextPlain: text,
-	}
+	return written("<p>"+strings.ReplaceAll(code(html.EscapeString(text)), "\n", "<br>")+"</p>", text)
 }
 
 // HTML shows HTML. Lines of text stand in for it where HTML cannot be shown.
 func HTML(source string, text ...string) {
-	bundle{protocol.MIMETextHTML: source, protocol.MIMETextPlain: strings.Join(text, "\n")}.show("")
+	written(source, strings.Join(text, "\n")).show("")
 }
 
 // code sets what stands between backticks in a typewriter's letters.
@@ -193,5 +188,5 @@ func (s *Screen) Show(p *Plot) { p.show(s.id) }
 
 // HTML shows HTML in place of what was there, and text where HTML cannot be shown.
 func (s *Screen) HTML(source, text string) {
-	bundle{protocol.MIMETextHTML: source, protocol.MIMETextPlain: text}.show(s.id)
+	written(source, text).show(s.id)
 }

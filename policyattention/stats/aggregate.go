@@ -30,12 +30,7 @@ func Improvement(x, y [][]float64) (Estimate, error) {
 	for m := range smaller {
 		for j := range x {
 			for k := range y {
-				switch {
-				case x[j][m] < y[k][m]:
-					smaller[m]++
-				case x[j][m] == y[k][m]:
-					smaller[m] += .5
-				}
+				smaller[m] += float64(1-cmp.Compare(x[j][m], y[k][m])) / 2 // 1 for a smaller one, 1/2 for a tie
 			}
 		}
 		smaller[m] /= float64(len(x) * len(y))

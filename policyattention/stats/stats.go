@@ -311,10 +311,8 @@ func check(samples ...[][]float64) error {
 			if want := len(samples[0][0]); len(run) != want {
 				return fmt.Errorf("stats: run %d of sample %d has %d problems, want %d", j, i, len(run), want)
 			}
-			for m, v := range run {
-				if math.IsNaN(v) {
-					return fmt.Errorf("stats: run %d of sample %d is NaN at problem %d", j, i, m)
-				}
+			if m := slices.IndexFunc(run, math.IsNaN); m >= 0 {
+				return fmt.Errorf("stats: run %d of sample %d is NaN at problem %d", j, i, m)
 			}
 		}
 	}
