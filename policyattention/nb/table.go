@@ -106,11 +106,7 @@ func Format(value any) string {
 	case float32:
 		return number(float64(v))
 	case []float64:
-		parts := make([]string, len(v))
-		for i, x := range v {
-			parts[i] = fmt.Sprintf("%.3f", x)
-		}
-		return "[" + strings.Join(parts, " ") + "]"
+		return fmt.Sprintf("%.3f", v)
 	case bool:
 		return map[bool]string{true: "yes", false: "no"}[v]
 	}
