@@ -4,7 +4,7 @@
 //	t := nb.NewTable("Two losses", "method", "loss at T = 20")
 //	t.Add("exact PMD", 0.012345)
 //	t.Show()
-//	nb.NewPlot("Loss by round", "round", "loss").Line("exact PMD", nil, losses).Show()
+//	nb.NewPlot("Loss by round", "round", "loss").LogY().Line("exact PMD", nil, losses).Show()
 //
 // Stored results come from package results, and networks are trained by package training. This
 // package depends on neither, since a cell is linked with everything that it depends on.

@@ -21,6 +21,9 @@ import (
 const (
 	figureWidth vg.Length = 705 // points
 	textSize    vg.Length = 12.5
+	lineStep              = textSize + 1.5
+	nameGap     vg.Length = 12 // between the data and the names
+	longName              = 24 // letters from which a name takes two lines
 )
 
 // ending is a name that stands where a line of a panel ends.
@@ -29,9 +32,6 @@ type ending struct {
 	Name   string
 	Colour color.Color
 }
-
-// longName is the number of letters from which a name takes two lines.
-const longName = 24
 
 // wrap breaks a long name in two, after a comma or before a bracket where it has one.
 func wrap(name string) string {
@@ -46,11 +46,6 @@ func wrap(name string) string {
 	}
 	return name
 }
-
-const (
-	nameGap  vg.Length = 12 // between the data and the names
-	lineStep           = textSize + 1.5
-)
 
 func nameStyle(p *plot.Plot) text.Style {
 	style := p.X.Label.TextStyle
