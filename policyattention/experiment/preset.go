@@ -82,11 +82,10 @@ func (p Preset) Check() error {
 		}
 	}
 	for _, row := range p.Rows {
-		b := blocks[row.Block]
 		if len(row.Sizes) == 0 {
 			return fmt.Errorf("experiment: preset %s: %s in block %s has no sizes", p.Name, row.Method, row.Block)
 		}
-		if rounds := slices.Max(baseline.Horizons); b.Policies != nil && p.Protocol.Rounds < rounds {
+		if rounds := slices.Max(baseline.Horizons); blocks[row.Block].Policies != nil && p.Protocol.Rounds < rounds {
 			return fmt.Errorf("experiment: preset %s: %d rounds, block %s keeps round %d", p.Name, p.Protocol.Rounds,
 				row.Block, rounds)
 		}

@@ -38,16 +38,15 @@ func (d Discrepancy) String() string {
 
 // Verification is what Verify found.
 type Verification struct {
-	Preset    string `json:"preset"`
-	Seed      uint64 `json:"seed"`      // of what is chosen to be computed again
-	Files     int    `json:"files"`     // whose digest was checked
-	Trainings int    `json:"trainings"` // training runs checked
-	Units     int    `json:"units"`     // evaluations checked
-	Missing   int    `json:"missing"`   // planned runs and units that are not there
-	// units whose weights are left out, of which the stored policies were scored
-	WithoutWeights int           `json:"without_weights"`
-	Again          int           `json:"again"`  // rows computed again
-	Scored         int           `json:"scored"` // stored policies scored again
+	Preset         string        `json:"preset"`
+	Seed           uint64        `json:"seed"`            // of what is chosen to be computed again
+	Files          int           `json:"files"`           // whose digest was checked
+	Trainings      int           `json:"trainings"`       // training runs checked
+	Units          int           `json:"units"`           // evaluations checked
+	Missing        int           `json:"missing"`         // planned runs and units that are not there
+	WithoutWeights int           `json:"without_weights"` // units whose weights are left out: only policies were scored
+	Again          int           `json:"again"`           // rows computed again
+	Scored         int           `json:"scored"`          // stored policies scored again
 	Discrepancies  []Discrepancy `json:"discrepancies"`
 	CPUSeconds     float64       `json:"cpu_seconds"`
 
@@ -56,9 +55,8 @@ type Verification struct {
 }
 
 func (v *Verification) String() string {
-	return fmt.Sprintf(
-		"preset %s: %d files, %d training runs, %d evaluations (%d not yet run, %d without their weights), "+
-			"%d rows computed again, %d policies scored: %d discrepancies, in %.0f s of processor time (seed %d)",
+	return fmt.Sprintf("preset %s: %d files, %d training runs, %d evaluations (%d not yet run, %d without their "+
+		"weights), %d rows computed again, %d policies scored: %d discrepancies, in %.0f s of processor time (seed %d)",
 		v.Preset, v.Files, v.Trainings, v.Units, v.Missing, v.WithoutWeights, v.Again, v.Scored, len(v.Discrepancies),
 		v.CPUSeconds, v.Seed)
 }

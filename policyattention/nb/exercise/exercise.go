@@ -22,9 +22,6 @@ import (
 	"icrl/policyattention/stats"
 )
 
-// stream returns the random numbers of a check.
-func stream(name string) *rand.Rand { return seed.New(1, "exercise", name) }
-
 // row draws a policy row [a] and values [a], uniform on [−scale, scale].
 func row(rng *rand.Rand, a int, scale float64) (pi, q []float64) {
 	pi = mdp.RandomPolicy(rng, 1, a).RawRowView(0)
@@ -62,7 +59,7 @@ func differ(asked string, got, want any) error {
 
 // each asks n questions, each with what is got and what is wanted.
 func each[T any](name string, n int, ask func(rng *rand.Rand, i int) (asked string, got, want T)) error {
-	rng := stream(name)
+	rng := seed.New(1, "exercise", name)
 	for i := range n {
 		asked, got, want := ask(rng, i)
 		if err := differ(asked, got, want); err != nil {
@@ -86,7 +83,7 @@ func Mean(f func(x []int) float64) error {
 
 // Median checks a median of a list that it leaves as it is.
 func Median(f func(x []float64) float64) error {
-	rng := stream("median")
+	rng := seed.New(1, "exercise", "median")
 	for n := 1; n < 8; n++ {
 		_, x := row(rng, n, 1)
 		before := slices.Clone(x)
@@ -102,7 +99,7 @@ func Median(f func(x []float64) float64) error {
 
 // Best checks the index of the largest value, the first of equal ones, and an error for no values.
 func Best(f func(q []float64) (int, error)) error {
-	rng := stream("best")
+	rng := seed.New(1, "exercise", "best")
 	for n := range 8 {
 		_, q := row(rng, max(n, 1), 1)
 		q = q[:n]
