@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
 
+	"icrl/policyattention/rows"
 	"icrl/policyattention/train"
 )
 
@@ -81,21 +81,13 @@ func Passing(err error) bool {
 	return slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) })
 }
 
-// WriteFile stores a file, which appears complete or not at all, in a folder that is made if it does not exist.
-func WriteFile(path string, b []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return renameio.WriteFile(path, b, 0o644)
-}
-
-// WriteJSON stores v as a file of JSON, as WriteFile does.
-func WriteJSON(path string, v any) error {
+// writeJSON stores v as a file of JSON, as [rows.WriteFile] does.
+func writeJSON(path string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
-	return WriteFile(path, append(text, '\n'))
+	return rows.WriteFile(path, append(text, '\n'))
 }
 
 // readJSON reads a file of JSON into v, a pointer.

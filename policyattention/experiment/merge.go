@@ -157,7 +157,7 @@ func writeRecords(path string, records []Record) error {
 			return fmt.Errorf("experiment: %w", err)
 		}
 	}
-	return WriteFile(path, slices.Concat([]byte("[\n"), bytes.Join(lines, []byte(",\n")), []byte("\n]\n")))
+	return rows.WriteFile(path, slices.Concat([]byte("[\n"), bytes.Join(lines, []byte(",\n")), []byte("\n]\n")))
 }
 
 // problems returns the evaluation problems, so that nobody needs our random streams.
@@ -217,7 +217,7 @@ func writeSums(root string, left []string) error {
 		}
 		fmt.Fprintf(&b, "%s  %s\n", sum, name)
 	}
-	return WriteFile(filepath.Join(root, sumsFile), []byte(b.String()))
+	return rows.WriteFile(filepath.Join(root, sumsFile), []byte(b.String()))
 }
 
 // readSums reads SHA256SUMS.

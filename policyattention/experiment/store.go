@@ -230,7 +230,7 @@ func (s *Store) make(ctx context.Context, u Unit) error {
 	if err := result.Write(dir, string(r.Block)); err != nil {
 		return err
 	}
-	if err := WriteJSON(filepath.Join(dir, recordFile), r); err != nil {
+	if err := writeJSON(filepath.Join(dir, recordFile), r); err != nil {
 		return err
 	}
 	return errors.Join(os.MkdirAll(filepath.Dir(s.folder(u)), 0o755), os.Rename(dir, s.folder(u)))

@@ -152,7 +152,7 @@ func (s *Store) Run(ctx context.Context, u Unit) (made bool, err error) {
 	}
 	f := Failure{Task: u.Path(), Error: err.Error()}
 	f.Host, _ = os.Hostname() // for the record only
-	return false, errors.Join(err, WriteJSON(s.failureFile(u), f))
+	return false, errors.Join(err, writeJSON(s.failureFile(u), f))
 }
 
 func (s *Store) attempt(ctx context.Context, u Unit) error {
@@ -225,7 +225,7 @@ func (s *Store) trained(ctx context.Context, u Unit, dir string, r *Record) (*ro
 	for file, w := range u.weights() {
 		b, err := os.ReadFile(cmp.Or(made.Snapshots[w.Step], made.Weights))
 		if err == nil {
-			r.Weights[file], err = train.Hash(b), WriteFile(filepath.Join(dir, file), b)
+			r.Weights[file], err = train.Hash(b), rows.WriteFile(filepath.Join(dir, file), b)
 		}
 		if err != nil {
 			return nil, err

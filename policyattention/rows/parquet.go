@@ -21,15 +21,20 @@ func Write(path string, rows any) error {
 	var b bytes.Buffer
 	err := encode(&b, reflect.ValueOf(rows))
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o755)
-	}
-	if err == nil {
-		err = renameio.WriteFile(path, b.Bytes(), 0o644)
+		err = WriteFile(path, b.Bytes())
 	}
 	if err != nil {
 		return fmt.Errorf("rows: writing %s: %w", path, err)
 	}
 	return nil
+}
+
+// WriteFile stores a file, which appears complete or not at all, in a folder that is made if it does not exist.
+func WriteFile(path string, b []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return renameio.WriteFile(path, b, 0o644)
 }
 
 // rowGroup is how many rows share a group, which bounds what a reader holds at once.
