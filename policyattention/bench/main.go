@@ -32,8 +32,7 @@ var cli struct {
 type worksCommand struct{}
 
 func (worksCommand) Run(all []work, b compute.Backend) error {
-	on := backend.Describe(b)
-	return json.NewEncoder(os.Stdout).Encode(map[string]any{"machine": experiment.Machine(&on), "works": all})
+	return json.NewEncoder(os.Stdout).Encode(map[string]any{"machine": experiment.Machine(b), "works": all})
 }
 
 type exportCommand struct {
@@ -80,7 +79,7 @@ func serve(once step, first int, in io.Reader, out io.Writer) error {
 				a.Losses = append(a.Losses, numbers...)
 			}
 		}
-		cost := meter.Cost()
+		cost := meter()
 		a.Wall, a.CPU = cost.WallSeconds, cost.CPUSeconds
 		if err := encoder.Encode(a); err != nil {
 			return err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
@@ -28,9 +27,8 @@ const (
 
 // block says what the cells of a block are: to add one, add a line to blocks.
 type block struct {
-	Kind kind
-	// Problems says from which root problems are drawn, and how many.
-	Problems set
+	Kind     kind
+	Problems set // says from which root problems are drawn, and how many
 	// Rounds are in the rows, all where it is nil; Policies are those whose policies are stored.
 	Rounds, Policies func(Protocol) []int
 	Alone            bool // only losses are kept, no residuals
@@ -98,29 +96,23 @@ var blocks = map[Block]block{
 	"sizes":       {Problems: heldOut, OneIn: 40},        // those of headline at sizes that they were not trained on
 }
 
-// Cell names one evaluation of a preset.
-type Cell struct {
-	Block Block
-	rows.Key
-}
-
-// Name returns method-S8-18100, with the recipe where it is not plain, and the family and
+// named returns method-S8-18100, with the recipe where it is not plain, and the family and
 // the step where there are any. It is unique within a block.
-func (c Cell) Name() string {
-	parts := []string{c.Method}
-	if c.Recipe != "" && c.Recipe != "plain" {
-		parts = append(parts, c.Recipe)
+func named(k rows.Key) string {
+	name := k.Method
+	if k.Recipe != "" && k.Recipe != "plain" {
+		name += "-" + k.Recipe
 	}
-	if c.Family != string(mdp.Random) {
-		parts = append(parts, c.Family)
+	if k.Family != string(mdp.Random) {
+		name += "-" + k.Family
 	}
-	parts = append(parts, fmt.Sprintf("S%d", c.S))
-	for _, n := range []int64{c.Seed, int64(c.Step)} {
+	name += fmt.Sprintf("-S%d", k.S)
+	for _, n := range []int64{k.Seed, int64(k.Step)} {
 		if n != 0 {
-			parts = append(parts, fmt.Sprint(n))
+			name += fmt.Sprintf("-%d", n)
 		}
 	}
-	return strings.Join(parts, "-")
+	return name
 }
 
 // Fixtures names the problems of a cell.
@@ -137,32 +129,29 @@ func (f Fixtures) pick(places []int32) ([]mdp.Problem, error) {
 	return f.Family.Pick(f.Root, f.States, f.Actions, places)
 }
 
-// setting returns what the cell and the protocol fix for a method.
-func (p Preset) setting(c Cell) (method.Setting, error) {
-	states := int(c.S)
-	size, ok := p.Protocol.Sizes[states]
+// setting returns what the cell and the protocol fix for a method, and the problems from a set.
+func (p Preset) setting(k rows.Key, from set) (s method.Setting, f Fixtures, err error) {
+	size, ok := p.Protocol.Sizes[int(k.S)]
 	if !ok {
-		return method.Setting{}, fmt.Errorf("the protocol has no size S=%d", c.S)
+		return s, f, fmt.Errorf("the protocol has no size S=%d", k.S)
 	}
-	s := method.Setting{
-		Recipe: c.Recipe, States: states, Actions: p.Protocol.Actions, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta,
-		Mixture: p.Protocol.Mixture, Steps: p.Steps, Step: int(c.Step),
-		Snapshots: p.snapshots(c), Limits: p.Limits[c.Method], Tuned: size.Tuned,
+	s = method.Setting{
+		Recipe: k.Recipe, States: int(k.S), Actions: p.Protocol.Actions, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta,
+		Mixture: p.Protocol.Mixture, Steps: p.Steps, Step: int(k.Step),
+		Snapshots: map[method.Name][]int{}, Limits: p.Limits[k.Method], Tuned: size.Tuned,
 	}
-	if c.Seed == 0 {
-		return s, nil
+	if k.Seed != 0 {
+		i := slices.IndexFunc(size.Runs, func(r method.Identity) bool { return r.Model == uint64(k.Seed) })
+		if i < 0 {
+			return s, f, fmt.Errorf("the protocol has no run with model seed %d at S=%d", k.Seed, k.S)
+		}
+		s.Identity = size.Runs[i]
+		for _, r := range p.Rows {
+			if r.Block == Frontier && r.Recipe == k.Recipe && slices.Contains(r.Sizes, s.States) && i < r.Runs {
+				s.Snapshots[r.Method] = p.Snapshots
+			}
+		}
 	}
-	i := slices.IndexFunc(size.Runs, func(r method.Identity) bool { return r.Model == uint64(c.Seed) })
-	if i < 0 {
-		return s, fmt.Errorf("the protocol has no run with model seed %d at S=%d", c.Seed, c.S)
-	}
-	s.Identity = size.Runs[i]
-	return s, nil
-}
-
-// fixtures returns the problems of a cell.
-func (p Preset) fixtures(c Cell, from set, s method.Setting) Fixtures {
-	size := p.Protocol.Sizes[s.States]
 	drawn := map[set]struct {
 		root uint64
 		n    int
@@ -171,35 +160,35 @@ func (p Preset) fixtures(c Cell, from set, s method.Setting) Fixtures {
 		oracle: {size.Oracle, p.Oracle}, heldOut: {size.HeldOut, p.HeldOut},
 		ownCheck:    {train.CalibrationRoot(s.Identity.Task), p.HeldOut},
 		calibration: {size.Calibration, p.Calibrating}, sharpening: {size.Calibration, p.Problems},
-		qualification: {cmp.Or(size.Fresh[c.Method], size.Qualification), cmp.Or(p.Qualifying[c.Method], p.Problems)},
+		qualification: {cmp.Or(size.Fresh[k.Method], size.Qualification), cmp.Or(p.Qualifying[k.Method], p.Problems)},
 	}[from]
-	return Fixtures{mdp.Family(c.Family), drawn.root, s.States, s.Actions, drawn.n}
+	s.Root = drawn.root
+	return s, Fixtures{mdp.Family(k.Family), s.Root, s.States, s.Actions, drawn.n}, nil
 }
 
-// Unit returns the unit of a cell. It returns an error if the cell names nothing.
-func (p Preset) Unit(c Cell) (u Unit, err error) {
+// Unit returns the unit of a cell: one evaluation of a block. It returns an error if there is no such cell.
+func (p Preset) Unit(of Block, key rows.Key) (u Unit, err error) {
+	b, ok := blocks[of]
+	u = Unit{Block: of, Name: named(key), Key: key, Of: key, OneIn: b.OneIn}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("experiment: cell %s/%s: %w", c.Block, c.Name(), err)
+			err = fmt.Errorf("experiment: cell %s: %w", u.Path(), err)
 		}
 	}()
-	b, ok := blocks[c.Block]
 	if !ok {
-		return u, fmt.Errorf("there is no block %q", c.Block)
+		return u, fmt.Errorf("there is no block %q", of)
 	}
-	m, err := p.Methods.Find(c.Method)
+	m, err := p.Methods.Find(key.Method)
 	if err != nil {
 		return u, err
 	}
-	s, err := p.setting(c)
+	s, f, err := p.setting(key, b.Problems)
 	if err != nil {
 		return u, err
 	}
-	f := p.fixtures(c, b.Problems, s)
-	s.Root = f.Root
-	u = Unit{Block: c.Block, Name: c.Name(), Key: c.Key, Of: c.Key, Problems: f.Problems, OneIn: b.OneIn}
-	var of computation
-	if ask := m.Studies[string(c.Block)]; ask != nil {
+	u.Problems = f.Problems
+	var c computation
+	if ask := m.Studies[string(of)]; ask != nil {
 		own, err := ask(s)
 		if err != nil {
 			return u, err
@@ -209,26 +198,28 @@ func (p Preset) Unit(c Cell) (u Unit, err error) {
 			u.Tolerance = network
 		}
 		if own.OwnProblems() {
-			u.Problems, of = 0, study{nil, own}
+			u.Problems, c = 0, study{nil, own}
 		} else {
-			u.Sample, of = min(inputs, f.Problems), study{&f, own}
+			u.Sample, c = min(inputs, f.Problems), study{&f, own}
 		}
-	} else if c.Seed == 0 && !m.Untrained {
+	} else if key.Seed == 0 && !m.Untrained {
 		return u, errors.New("it has no model seed")
-	} else if of, err = p.computation(&u, b, m, s, f); err != nil {
+	} else if c, err = p.computation(&u, b, m, s, f); err != nil {
 		return u, err
 	}
-	u.Config = of
-	u.Compute = func(_ context.Context, s *Store, problems []int32, stored *rows.Tables) (*rows.Tables, error) {
-		return of.compute(s, c.Key, problems, stored)
+	u.Config = c
+	u.Compute = func(_ context.Context, s *Store, at []int32, stored *rows.Tables) (*rows.Tables, error) {
+		problems, err := f.pick(at)
+		if err != nil {
+			return nil, err
+		}
+		r, err := c.compute(s, at, problems, stored)
+		if err == nil {
+			r.SetKey(key)
+		}
+		return r, err
 	}
 	return u, nil
-}
-
-// computation is what a cell computes. Its JSON is the unit's configuration.
-type computation interface {
-	// compute returns the rows on some problems; see Unit.Compute.
-	compute(s *Store, key rows.Key, at []int32, stored *rows.Tables) (*rows.Tables, error)
 }
 
 // computation returns what a block asks of a method, and says in u how it is verified.
@@ -236,22 +227,19 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 	var deployment method.Deployment
 	var actor method.Actor
 	var critic method.Critic
+	u.Tolerance, u.Sample, u.Chosen = exactly, min(u.Problems, p.Problems), b.Kind != stepSizes
 	if m.Deploy != nil {
 		var err error
 		if deployment, err = m.Deploy(s); err != nil {
 			return nil, err
 		}
-		u.Weights = deployment.Weights()
 		if parts, ok := deployment.(method.Separable); ok {
 			actor, critic = parts.Parts()
 		}
-	}
-	u.Tolerance, u.Sample, u.Chosen = exactly, min(u.Problems, p.Problems), b.Kind != stepSizes
-	if m.Deploy != nil {
-		u.Tolerance = walking
-	}
-	if m.Deploy != nil && u.Chosen {
-		u.Sample = min(ofLearners, u.Sample)
+		u.Weights, u.Tolerance = deployment.Weights(), walking
+		if u.Chosen {
+			u.Sample = min(ofLearners, u.Sample)
+		}
 	}
 	if method.Networks(u.Weights) {
 		n := sampled
@@ -269,6 +257,8 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 			u.Tolerance *= 10
 		}
 	}
+	plain := train.Plain()
+	contexts := Inputs{f, p.Protocol.HeldOutRounds, plain.EtaMin, plain.EtaMax}
 	switch b.Kind {
 	case oneStep, oneStepAt:
 		if actor == nil {
@@ -276,7 +266,7 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 		}
 		u.Weights, u.Sample = actor.Weights(), min(inputs, f.Problems)
 		fit := p.Protocol.Fit
-		c := Rules{p.inputs(f), actor, p.Protocol.SuppliedEta, fit.Lo, fit.Hi, fit.By}
+		c := Rules{contexts, actor, p.Protocol.SuppliedEta, fit.Lo, fit.Hi, fit.By}
 		if b.Kind == oneStepAt { // η as deployed, not as in training
 			c.EtaMin, c.EtaMax, c.Supplied = p.Protocol.Eta, p.Protocol.Eta, []float64{p.Protocol.Eta}
 		}
@@ -286,7 +276,7 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 			return nil, errors.New("the block asks a critic, and the method has none")
 		}
 		u.Weights, u.Tolerance, u.Sample = critic.Weights(), ofCritic, min(inputs, f.Problems)
-		return OneBackup{p.inputs(f), critic}, nil
+		return OneBackup{contexts, critic}, nil
 	}
 	loop := &Loop{Problems: f, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta, Deployment: deployment, block: b}
 	if b.Rounds != nil {
@@ -302,8 +292,7 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 	return loop, nil
 }
 
-// Tolerances of what verification computes again, absolute, and relative where numbers are large. Those of
-// [rows.Rounding] come on top.
+// Tolerances of what verification computes again, relative where numbers are large, on top of [rows.Rounding].
 const (
 	exactly  = 1e-10 // linear solves of one system differ by rounding between platforms
 	walking  = 1e-8  // forty dependent rounds in float64

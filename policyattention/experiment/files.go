@@ -12,19 +12,17 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
 
+	"icrl/policyattention/rows"
 	"icrl/policyattention/train"
 )
 
-// Folders and files of results appear complete or not at all, while processes that would make the
-// same one wait for each other.
+// Results appear complete or not at all, while processes that would make the same one wait for each other.
 
 // ErrMissing is wrapped by the errors that say that a result is not there.
 var ErrMissing = errors.New("not yet run")
 
-// WorkFolder holds, inside a store's folder, what is being made: locks, half-written
-// folders, interrupted work, failures.
+// WorkFolder holds, in a store's folder, what is being made: locks, half-written folders, interrupted work, failures.
 const WorkFolder = ".work"
 
 // work returns the folder for unfinished work on a result that will be folder.
@@ -32,8 +30,7 @@ func (s *Store) work(folder string) string {
 	return filepath.Join(s.Root, WorkFolder, filepath.Base(folder))
 }
 
-// lock waits until no other process makes the result folder of a task, and tells Progress where it
-// has to wait.
+// lock waits until no other process makes the result folder of a task, and tells Progress where it has to wait.
 func (s *Store) lock(ctx context.Context, task, folder string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Join(s.Root, WorkFolder), 0o755); err != nil {
 		return nil, fmt.Errorf("experiment: %w", err)
@@ -72,37 +69,25 @@ type Failure struct {
 // failureFile is where the failure of a task is kept.
 func (s *Store) failureFile(u Unit) string { return s.work(s.folder(u)) + ".failed" }
 
-// passing are the troubles of a machine or a network file system that a later
-// attempt, perhaps elsewhere, does not meet again.
+// passing are the troubles of a machine or a network file system that a later attempt, perhaps elsewhere, may not meet.
 var passing = []error{
-	context.Canceled, context.DeadlineExceeded,
-	syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.ENOLCK,
-	syscall.ENOMEM, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE,
+	context.Canceled, context.DeadlineExceeded, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ESTALE,
+	syscall.ETIMEDOUT, syscall.ENOLCK, syscall.ENOMEM, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE,
 }
 
-// Passing tells whether an error may be gone at the next attempt: the work was
-// interrupted, or the machine was short of something. Everything else is
-// computed again in the same way and fails again.
+// Passing tells whether an error may be gone at the next attempt: the work was interrupted, or the machine was short of
+// something. Everything else is computed again in the same way and fails again.
 func Passing(err error) bool {
 	return slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) })
 }
 
-// WriteFile stores a file, which appears complete or not at all, in a folder that is made if it
-// does not exist.
-func WriteFile(path string, b []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return renameio.WriteFile(path, b, 0o644)
-}
-
-// WriteJSON stores v as a file of JSON, as WriteFile does.
-func WriteJSON(path string, v any) error {
+// writeJSON stores v as a file of JSON, as [rows.WriteFile] does.
+func writeJSON(path string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
-	return WriteFile(path, append(text, '\n'))
+	return rows.WriteFile(path, append(text, '\n'))
 }
 
 // readJSON reads a file of JSON into v, a pointer.
@@ -120,8 +105,5 @@ func readJSON(path string, v any) error {
 // FileDigest returns the SHA-256 of a file in hexadecimal.
 func FileDigest(path string) (string, error) {
 	b, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	return train.Hash(b), nil
+	return train.Hash(b), err
 }

@@ -157,7 +157,7 @@ func writeRecords(path string, records []Record) error {
 			return fmt.Errorf("experiment: %w", err)
 		}
 	}
-	return WriteFile(path, slices.Concat([]byte("[\n"), bytes.Join(lines, []byte(",\n")), []byte("\n]\n")))
+	return rows.WriteFile(path, slices.Concat([]byte("[\n"), bytes.Join(lines, []byte(",\n")), []byte("\n]\n")))
 }
 
 // problems returns the evaluation problems, so that nobody needs our random streams.
@@ -188,15 +188,14 @@ func (p Preset) problems(tasks []Unit) (all []rows.Problem, err error) {
 // sealedFiles lists the files below root that SHA256SUMS has: all but work that has not ended,
 // single results, itself, and what else is left out.
 func sealedFiles(root string, left []string) (names []string, err error) {
-	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		name, _ := filepath.Rel(root, path)
+	err = fs.WalkDir(os.DirFS(root), ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case e.IsDir() && slices.Contains([]string{WorkFolder, newFolder}, name):
 			return fs.SkipDir
-		case e.Type().IsRegular() && name != sumsFile && !slices.Contains(left, path):
-			names = append(names, filepath.ToSlash(name))
+		case e.Type().IsRegular() && name != sumsFile && !slices.Contains(left, filepath.Join(root, name)):
+			names = append(names, name)
 		}
 		return nil
 	})
@@ -218,7 +217,7 @@ func writeSums(root string, left []string) error {
 		}
 		fmt.Fprintf(&b, "%s  %s\n", sum, name)
 	}
-	return WriteFile(filepath.Join(root, sumsFile), []byte(b.String()))
+	return rows.WriteFile(filepath.Join(root, sumsFile), []byte(b.String()))
 }
 
 // readSums reads SHA256SUMS.

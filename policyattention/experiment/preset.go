@@ -1,9 +1,9 @@
 package experiment
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 
@@ -13,23 +13,18 @@ import (
 	"icrl/policyattention/rows"
 )
 
-// Preset is a scale at which the experiments are run. Presets differ in sizes and
-// counts, of identities and methods too, and not in what a cell means. A file of one's own is
-// its JSON: see ReadPreset.
+// Preset is a scale at which the experiments are run. Presets differ in sizes and counts, of identities and methods
+// too, and not in what a cell means. A file of one's own is its JSON: see ReadPreset.
 type Preset struct {
-	Name      string `json:"name"`
-	Steps     int    `json:"steps"`               // optimizer steps of an actor or a critic
-	Snapshots []int  `json:"snapshots,omitempty"` // steps before the last at which weights are kept
-	Problems  int    `json:"problems"`            // evaluation problems a size
-	// Headline counts the problems of the headline block, by number of states.
-	Headline map[int]int `json:"headline,omitempty"`
-	Oracle   int         `json:"oracle"`   // problems of the oracle block
-	HeldOut  int         `json:"held_out"` // one-step inputs of the mechanism block
-	// Calibrating counts the problems of the tuning block.
-	Calibrating int `json:"calibrating"`
-	// Qualifying counts the problems of the qualification block where it has more than
-	// the benchmark.
-	Qualifying map[method.Name]int `json:"qualifying,omitempty"`
+	Name        string              `json:"name"`
+	Steps       int                 `json:"steps"`                // optimizer steps of an actor or a critic
+	Snapshots   []int               `json:"snapshots,omitempty"`  // steps before the last at which weights are kept
+	Problems    int                 `json:"problems"`             // evaluation problems a size
+	Headline    map[int]int         `json:"headline,omitempty"`   // those of the headline block, by number of states
+	Oracle      int                 `json:"oracle"`               // those of the oracle block
+	HeldOut     int                 `json:"held_out"`             // one-step inputs of the mechanism block
+	Calibrating int                 `json:"calibrating"`          // problems of the tuning block
+	Qualifying  map[method.Name]int `json:"qualifying,omitempty"` // those of qualification, where more than Problems
 	// Limits bound the numbers of a method's recipes.
 	Limits map[method.Name]method.Limits `json:"limits,omitempty"`
 	// LeftOut are patterns as in [path.Match] of weights that the repository has not, run/file. Others must be there.
@@ -40,9 +35,8 @@ type Preset struct {
 	Studies  []Study         `json:"-"`
 }
 
-// Row lists cells of one block and method: each size with each of the protocol's first Runs
-// identities, or one without an identity where Runs is 0. A recipe may be followed by what
-// changes of it, as in "plain,width=32".
+// Row lists cells of one block and method: each size with each of the protocol's first Runs identities, or one without
+// an identity where Runs is 0. A recipe may be followed by what changes of it, as in "plain,width=32".
 type Row struct {
 	Block  Block       `json:"block"`
 	Method method.Name `json:"method"`
@@ -51,25 +45,19 @@ type Row struct {
 	Runs   int         `json:"runs,omitempty"`
 }
 
-// With returns the preset with a protocol, methods and studies; rows of methods that are not
-// there are left out.
+// With returns the preset with a protocol, methods and studies; rows of methods that are not there are left out.
 func (p Preset) With(protocol *Protocol, methods method.Registry, studies ...Study) Preset {
 	p.Protocol, p.Methods, p.Studies = protocol, methods, studies
 	p.Rows = slices.DeleteFunc(slices.Clone(p.Rows), func(r Row) bool { return !methods.Has(r.Method) })
 	return p
 }
 
-// ReadPreset reads a preset from a file of JSON, whose members are those of base where it has
-// none.
+// ReadPreset reads a preset from a file of JSON, whose members are those of base where it has none.
 func ReadPreset(file string, base Preset) (Preset, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return Preset{}, fmt.Errorf("experiment: %w", err)
-	}
 	p := base
 	p.Name, p.Rows, p.Studies, p.LeftOut = "", nil, nil, nil
-	if err := json.Unmarshal(text, &p); err != nil {
-		return Preset{}, fmt.Errorf("experiment: preset %s: %w", file, err)
+	if err := readJSON(file, &p); err != nil {
+		return Preset{}, err
 	}
 	return p, p.Check()
 }
@@ -85,9 +73,8 @@ func (p Preset) leavesOut(file string) bool {
 // Check returns an error if the preset makes no sense.
 func (p Preset) Check() error {
 	if p.Name == "" || p.Name != fileName(p.Name) || p.Protocol == nil || min(p.Problems, p.Steps) < 1 {
-		return fmt.Errorf(
-			"experiment: preset %q, want a name for a folder, a protocol, and at least one problem and optimizer step",
-			p.Name)
+		return fmt.Errorf("experiment: preset %q, want a name for a folder, a protocol, and at least one problem and "+
+			"optimizer step", p.Name)
 	}
 	for _, pattern := range p.LeftOut {
 		if _, err := path.Match(pattern, ""); err != nil {
@@ -95,12 +82,10 @@ func (p Preset) Check() error {
 		}
 	}
 	for _, row := range p.Rows {
-		b := blocks[row.Block]
 		if len(row.Sizes) == 0 {
 			return fmt.Errorf("experiment: preset %s: %s in block %s has no sizes", p.Name, row.Method, row.Block)
 		}
-		if rounds := slices.Max(append([]int{0}, baseline.Horizons...)); b.Policies != nil &&
-			p.Protocol.Rounds < rounds {
+		if rounds := slices.Max(baseline.Horizons); blocks[row.Block].Policies != nil && p.Protocol.Rounds < rounds {
 			return fmt.Errorf("experiment: preset %s: %d rounds, block %s keeps round %d", p.Name, p.Protocol.Rounds,
 				row.Block, rounds)
 		}
@@ -136,8 +121,8 @@ func (p Preset) Check() error {
 func (p Preset) Cells() (units []Unit, err error) {
 	for _, row := range p.Rows {
 		for _, s := range row.Sizes {
-			for _, c := range p.expand(row, s) {
-				u, err := p.Unit(c)
+			for _, key := range p.expand(row, s) {
+				u, err := p.Unit(row.Block, key)
 				if err != nil {
 					return nil, err
 				}
@@ -149,7 +134,7 @@ func (p Preset) Cells() (units []Unit, err error) {
 }
 
 // expand lists the cells of a row at one size.
-func (p Preset) expand(row Row, states int) (cells []Cell) {
+func (p Preset) expand(row Row, states int) (cells []rows.Key) {
 	families, steps := []mdp.Family{mdp.Random}, []int{0}
 	if b := blocks[row.Block]; b.Families != nil {
 		families = b.Families
@@ -164,29 +149,12 @@ func (p Preset) expand(row Row, states int) (cells []Cell) {
 	for _, run := range runs {
 		for _, family := range families {
 			for _, step := range steps {
-				cells = append(cells, Cell{row.Block, rows.Key{Method: row.Method, Recipe: row.Recipe, S: int32(states),
-					Seed: int64(run.Model), Step: int32(step), Family: string(family)}})
+				cells = append(cells, rows.Key{Method: row.Method, Recipe: row.Recipe, S: int32(states),
+					Seed: int64(run.Model), Step: int32(step), Family: string(family)})
 			}
 		}
 	}
 	return cells
-}
-
-// snapshots returns the steps at which the frontier looks at the weights of a cell's
-// identity, by the methods that it looks at.
-func (p Preset) snapshots(c Cell) map[method.Name][]int {
-	at := map[method.Name][]int{}
-	for _, row := range p.Rows {
-		if row.Block != Frontier || row.Recipe != c.Recipe || !slices.Contains(row.Sizes, int(c.S)) {
-			continue
-		}
-		for _, run := range p.Protocol.Sizes[int(c.S)].Runs[:row.Runs] {
-			if run.Model == uint64(c.Seed) {
-				at[row.Method] = p.Snapshots
-			}
-		}
-	}
-	return at
 }
 
 // Trainings lists the distinct training runs that units need, in their order.
@@ -201,4 +169,52 @@ func Trainings(units []Unit) (all []Unit) {
 		}
 	}
 	return all
+}
+
+//go:embed protocol.json
+var protocolJSON []byte
+
+// PaperProtocol is the paper's: protocol.json in this package is the one place of every seed, root, horizon and margin.
+var PaperProtocol = Embedded[Protocol](protocolJSON)
+
+// Embedded returns the value of JSON that is part of the program. It panics if it is none.
+func Embedded[T any](text []byte) (v T) {
+	if err := json.Unmarshal(text, &v); err != nil {
+		panic(fmt.Sprintf("experiment: %.40s…: %v", text, err))
+	}
+	return v
+}
+
+// Protocol is what is fixed before any evaluation.
+type Protocol struct {
+	Actions       int       `json:"actions"`
+	Eta           float64   `json:"eta"`     // step size at deployment
+	Rounds        int       `json:"rounds"`  // T of every trajectory
+	Long          []int     `json:"long"`    // further horizons, the last the T of their trajectories
+	Mixture       float64   `json:"mixture"` // φ
+	HeldOutRounds int       `json:"held_out_rounds"`
+	SuppliedEta   []float64 `json:"supplied_eta"`
+	Fit           struct {  // grid of the refitted step size
+		Lo float64 `json:"lo"`
+		Hi float64 `json:"hi"`
+		By float64 `json:"by"`
+	} `json:"fit"`
+	Sizes map[int]Size `json:"sizes"` // by number of states
+}
+
+// Size is what the protocol fixes for one number of states.
+type Size struct {
+	Runs       []method.Identity `json:"runs"`       // the paper's number of identities
+	Evaluation uint64            `json:"evaluation"` // root of the evaluation problems
+	Headline   uint64            `json:"headline"`   // root of the headline block's problems, which nothing else has
+	Oracle     uint64            `json:"oracle"`     // root of the oracle block's problems, 0 where there are none
+	HeldOut    uint64            `json:"held_out"`   // root of the one-step inputs, likewise
+	// Of the sampled methods.
+	Calibration   uint64 `json:"calibration"`   // root of the tuning block's problems
+	Qualification uint64 `json:"qualification"` // root of the qualification block's
+	// Fresh are roots of the qualification block's problems for methods whose recipe was
+	// changed after problems of the common root had been looked at.
+	Fresh map[method.Name]uint64 `json:"fresh,omitempty"`
+	// Tuned are step sizes that the tuning block chose, or that a source states, by what they are of.
+	Tuned map[string]baseline.StepSizes `json:"tuned"`
 }

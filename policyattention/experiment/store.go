@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -54,15 +57,14 @@ type Record struct {
 
 // Store makes the results of one preset and finds them again.
 type Store struct {
-	Preset Preset
-	Root   string // folder of the preset's results
-	// Progress is told of training steps and of waiting; after Open it does nothing.
-	Progress func(Progress)
+	Preset   Preset
+	Root     string         // folder of the preset's results
+	Progress func(Progress) // is told of training steps and of waiting; after Open it does nothing
 	Models   *method.Models // the trained networks; their Backend is made when it is first needed
 
 	mu     sync.Mutex
-	sealed *sealed      // what Merge has put together
-	read   [2]time.Time // when its files had been written
+	sealed *sealed   // what Merge has put together
+	read   time.Time // when its runsFile had been written
 }
 
 // sealed is what Merge has put together.
@@ -78,9 +80,8 @@ type Progress struct {
 	train.Progress
 }
 
-// Open returns the store of the preset below the folder artifacts. The backend called
-// backendName (see package backend) is made when it is first needed. It returns an error if
-// the preset makes no sense: see Check.
+// Open returns the store of the preset below the folder artifacts. The backend called backendName (see package backend)
+// is made when it is first needed. It returns an error if the preset makes no sense: see Check.
 func (p Preset) Open(artifacts, backendName string) (*Store, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -123,20 +124,17 @@ func (s *Store) folder(u Unit) string {
 func (s *Store) index() (*sealed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var written [2]time.Time
-	files := []string{filepath.Join(s.Root, runsFile), filepath.Join(s.Root, trainingsFile)}
-	for i, file := range files {
-		if info, err := os.Stat(file); err == nil {
-			written[i] = info.ModTime()
-		}
+	var written time.Time
+	if info, err := os.Stat(filepath.Join(s.Root, runsFile)); err == nil { // which Merge writes after trainingsFile
+		written = info.ModTime()
 	}
 	if s.sealed != nil && written == s.read { // another process may have merged
 		return s.sealed, nil
 	}
 	x := &sealed{map[string]Record{}, map[Block]map[any]*rows.Tables{}}
-	for _, file := range files {
+	for _, file := range []string{runsFile, trainingsFile} {
 		var records []Record
-		if err := readJSON(file, &records); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := readJSON(filepath.Join(s.Root, file), &records); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
 		for _, r := range records {
@@ -232,14 +230,13 @@ func (s *Store) make(ctx context.Context, u Unit) error {
 	if err := result.Write(dir, string(r.Block)); err != nil {
 		return err
 	}
-	if err := WriteJSON(filepath.Join(dir, recordFile), r); err != nil {
+	if err := writeJSON(filepath.Join(dir, recordFile), r); err != nil {
 		return err
 	}
 	return errors.Join(os.MkdirAll(filepath.Dir(s.folder(u)), 0o755), os.Rename(dir, s.folder(u)))
 }
 
-// Evaluate returns the result of a unit, computing it where it is missing, and
-// the training runs it needs likewise.
+// Evaluate returns the result of a unit, computing it where it is missing, and the training runs it needs likewise.
 func (s *Store) Evaluate(ctx context.Context, u Unit) (*rows.Tables, error) {
 	if _, r, err := s.find(u); !errors.Is(err, ErrMissing) {
 		return r, err
@@ -262,7 +259,7 @@ func (s *Store) Evaluate(ctx context.Context, u Unit) (*rows.Tables, error) {
 
 // evaluated computes a unit and completes its record.
 func (s *Store) evaluated(ctx context.Context, u Unit, r *Record) (*rows.Tables, error) {
-	meter := StartMeter()
+	cost := StartMeter()
 	result, err := u.Compute(ctx, s, First(u.Problems), nil)
 	if err != nil {
 		return nil, err
@@ -270,7 +267,7 @@ func (s *Store) evaluated(ctx context.Context, u Unit, r *Record) (*rows.Tables,
 	if r.Weights, err = s.digests(u); err != nil {
 		return nil, err
 	}
-	r.Cost = meter.Cost()
+	r.Cost = cost()
 	r.Produced, err = s.machine(method.Networks(u.Weights))
 	return result, err
 }
@@ -281,11 +278,7 @@ func (s *Store) machine(networks bool) (Produced, error) {
 		return Machine(nil), nil
 	}
 	b, err := s.Models.Backend()
-	if err != nil {
-		return Produced{}, err
-	}
-	d := backend.Describe(b)
-	return Machine(&d), nil
+	return Machine(b), err
 }
 
 // digests returns the SHA-256 of the weights that a unit uses, by training run.
@@ -299,4 +292,57 @@ func (s *Store) digests(u Unit) (map[string]string, error) {
 		digests[r.Name] = r.Weights[weightsFile(w)]
 	}
 	return digests, nil
+}
+
+// Produced says what made a result.
+type Produced struct {
+	Go       string               `json:"go"`
+	Platform string               `json:"platform"`
+	CPU      string               `json:"cpu"`
+	Cores    int                  `json:"cores"`
+	Backend  *backend.Description `json:"backend,omitempty"`
+	// Earlier are the stretches of a training run before the one on Backend and CPU.
+	Earlier []backend.Stretch `json:"earlier,omitempty"`
+	Modules map[string]string `json:"modules"` // versions of what computes
+}
+
+// Cost is what a result took to make.
+type Cost struct {
+	WallSeconds    float64 `json:"wall_seconds"`
+	CPUSeconds     float64 `json:"cpu_seconds"`
+	PeakMemory     int64   `json:"peak_memory_bytes"` // of the process that made it
+	StepsPerSecond float64 `json:"steps_per_second,omitempty"`
+}
+
+// computing are the modules whose versions can change results.
+var computing = []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/go-xla",
+	"gonum.org/v1/gonum"}
+
+// Machine describes the machine, the program and its backend, which may be nil.
+func Machine(b compute.Backend) Produced {
+	p := Produced{
+		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPU: backend.Processor(),
+		Cores: runtime.NumCPU(), Modules: map[string]string{},
+	}
+	if b != nil {
+		d := backend.Describe(b)
+		p.Backend = &d
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if slices.Contains(computing, m.Path) {
+				p.Modules[m.Path] = m.Version
+			}
+		}
+	}
+	return p
+}
+
+// StartMeter returns what tells the cost of what happens after this call.
+func StartMeter() (cost func() Cost) {
+	began, cpu := time.Now(), backend.ProcessorTime()
+	return func() Cost {
+		return Cost{WallSeconds: time.Since(began).Seconds(), CPUSeconds: (backend.ProcessorTime() - cpu).Seconds(),
+			PeakMemory: backend.PeakMemory()}
+	}
 }

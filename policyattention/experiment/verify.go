@@ -38,26 +38,25 @@ func (d Discrepancy) String() string {
 
 // Verification is what Verify found.
 type Verification struct {
-	Preset    string `json:"preset"`
-	Seed      uint64 `json:"seed"`      // of what is chosen to be computed again
-	Files     int    `json:"files"`     // whose digest was checked
-	Trainings int    `json:"trainings"` // training runs checked
-	Units     int    `json:"units"`     // evaluations checked
-	Missing   int    `json:"missing"`   // planned runs and units that are not there
-	// units whose weights are left out, of which the stored policies were scored
-	WithoutWeights int           `json:"without_weights"`
-	Again          int           `json:"again"`  // rows computed again
-	Scored         int           `json:"scored"` // stored policies scored again
+	Preset         string        `json:"preset"`
+	Seed           uint64        `json:"seed"`            // of what is chosen to be computed again
+	Files          int           `json:"files"`           // whose digest was checked
+	Trainings      int           `json:"trainings"`       // training runs checked
+	Units          int           `json:"units"`           // evaluations checked
+	Missing        int           `json:"missing"`         // planned runs and units that are not there
+	WithoutWeights int           `json:"without_weights"` // units whose weights are left out: only policies were scored
+	Again          int           `json:"again"`           // rows computed again
+	Scored         int           `json:"scored"`          // stored policies scored again
 	Discrepancies  []Discrepancy `json:"discrepancies"`
 	CPUSeconds     float64       `json:"cpu_seconds"`
 
-	left bool // rows of a unit are not computed again
+	whole bool // all rows are computed again
+	left  bool // those of this unit are not
 }
 
 func (v *Verification) String() string {
-	return fmt.Sprintf(
-		"preset %s: %d files, %d training runs, %d evaluations (%d not yet run, %d without their weights), "+
-			"%d rows computed again, %d policies scored: %d discrepancies, in %.0f s of processor time (seed %d)",
+	return fmt.Sprintf("preset %s: %d files, %d training runs, %d evaluations (%d not yet run, %d without their "+
+		"weights), %d rows computed again, %d policies scored: %d discrepancies, in %.0f s of processor time (seed %d)",
 		v.Preset, v.Files, v.Trainings, v.Units, v.Missing, v.WithoutWeights, v.Again, v.Scored, len(v.Discrepancies),
 		v.CPUSeconds, v.Seed)
 }
@@ -89,7 +88,7 @@ func (v *Verification) merge(w *Verification) {
 // Files must be those of SHA256SUMS, weights those that records name, records those of the plan. An error
 // means that verification could not be done; see Verification.Err for what it found.
 func (s *Store) Verify(ctx context.Context, whole bool, chosen uint64) (*Verification, error) {
-	meter := StartMeter()
+	cost := StartMeter()
 	v := &Verification{Preset: s.Preset.Name, Seed: chosen, Discrepancies: []Discrepancy{}}
 	if err := s.verifyFiles(v); err != nil {
 		return nil, err
@@ -102,12 +101,12 @@ func (s *Store) Verify(ctx context.Context, whole bool, chosen uint64) (*Verific
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range tasks {
-		found[i] = &Verification{Seed: chosen, left: left[i]}
+		found[i] = &Verification{Seed: chosen, whole: whole, left: left[i]}
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return fmt.Errorf("experiment: verification stopped: %w", context.Cause(ctx))
 			}
-			return s.verifyTask(ctx, found[i], tasks[i], whole)
+			return s.verifyTask(ctx, found[i], tasks[i])
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -116,8 +115,9 @@ func (s *Store) Verify(ctx context.Context, whole bool, chosen uint64) (*Verific
 	for _, w := range found {
 		v.merge(w)
 	}
-	err = errors.Join(s.verifyProblems(v, tasks), s.verifyPlan(v, tasks))
-	v.CPUSeconds = meter.Cost().CPUSeconds
+	err = s.verifyProblems(v, tasks)
+	s.verifyPlan(v, tasks)
+	v.CPUSeconds = cost().CPUSeconds
 	return v, err
 }
 
@@ -182,7 +182,7 @@ func (s *Store) verifyFiles(v *Verification) error {
 }
 
 // verifyTask checks a unit. It returns an error only where no backend can be had.
-func (s *Store) verifyTask(ctx context.Context, v *Verification, u Unit, whole bool) error {
+func (s *Store) verifyTask(ctx context.Context, v *Verification, u Unit) error {
 	r, stored, err := s.find(u)
 	if errors.Is(err, ErrMissing) {
 		v.Missing++
@@ -203,7 +203,33 @@ func (s *Store) verifyTask(ctx context.Context, v *Verification, u Unit, whole b
 		return nil
 	}
 	v.Units++
-	return s.verifyUnit(ctx, v, u, r, stored, whole)
+	weights, err := s.digests(u)
+	if err != nil {
+		v.add(u.Path(), 0, "the weights it was made from: %v", err)
+		return nil
+	}
+	if !maps.Equal(weights, r.Weights) {
+		v.add(u.Path(), 0, "it was made from other weights than are stored")
+	}
+	found := 0
+	differs := func(row int, what string) {
+		if found++; found <= most {
+			v.add(u.Path(), row, "%s", what)
+		}
+	}
+	if l, ok := u.Config.(*Loop); ok && len(stored.Policies) > 0 {
+		v.Scored += len(stored.Policies)
+		if err := l.checkPolicies(stored, differs); err != nil {
+			return err
+		}
+	}
+	if err := s.again(ctx, v, u, stored, differs); err != nil {
+		return err
+	}
+	if found > most {
+		v.add(u.Path(), 0, "%d more rows differ", found-most)
+	}
+	return nil
 }
 
 func (s *Store) verifyTraining(v *Verification, u Unit, r Record, losses []rows.Loss) {
@@ -227,40 +253,7 @@ func (s *Store) verifyTraining(v *Verification, u Unit, r Record, losses []rows.
 	}
 }
 
-func (s *Store) verifyUnit(
-	ctx context.Context, v *Verification, u Unit, r Record, stored *rows.Tables, whole bool,
-) error {
-	weights, err := s.digests(u)
-	if err != nil {
-		v.add(u.Path(), 0, "the weights it was made from: %v", err)
-		return nil
-	}
-	if !maps.Equal(weights, r.Weights) {
-		v.add(u.Path(), 0, "it was made from other weights than are stored")
-	}
-	found := 0
-	differs := func(row int, what string) {
-		if found++; found <= most {
-			v.add(u.Path(), row, "%s", what)
-		}
-	}
-	if l, ok := u.Config.(*Loop); ok && len(stored.Policies) > 0 {
-		v.Scored += len(stored.Policies)
-		if err := l.checkPolicies(stored, differs); err != nil {
-			return err
-		}
-	}
-	if err := s.again(ctx, v, u, stored, whole, differs); err != nil {
-		return err
-	}
-	if found > most {
-		v.add(u.Path(), 0, "%d more rows differ", found-most)
-	}
-	return nil
-}
-
-// chosen lists which problems of a unit, n in number, are computed again: the first ones, or those that the
-// seed chooses.
+// chosen lists which n problems of a unit are computed again: the first ones, or those that the seed chooses.
 func (v *Verification) chosen(u Unit, n int) (some []int32) {
 	if !u.Chosen {
 		return First(n)
@@ -273,9 +266,8 @@ func (v *Verification) chosen(u Unit, n int) (some []int32) {
 }
 
 // again computes a unit's rows again and compares.
-func (s *Store) again(
-	ctx context.Context, v *Verification, u Unit, stored *rows.Tables, whole bool, differs func(int, string),
-) error {
+func (s *Store) again(ctx context.Context, v *Verification, u Unit, stored *rows.Tables,
+	differs func(int, string)) error {
 	for _, w := range u.Weights {
 		if !s.holds(w) {
 			v.WithoutWeights++
@@ -283,7 +275,7 @@ func (s *Store) again(
 		}
 	}
 	sample, some, problems := u.Sample, *stored, First(u.Problems)
-	if whole {
+	if v.whole {
 		sample = 0
 	}
 	if n := stored.Len(); u.Rows > 0 && n != u.Rows {
@@ -340,7 +332,7 @@ func (s *Store) verifyProblems(v *Verification, tasks []Unit) error {
 }
 
 // verifyPlan reports results that the preset does not plan.
-func (s *Store) verifyPlan(v *Verification, tasks []Unit) error {
+func (s *Store) verifyPlan(v *Verification, tasks []Unit) {
 	planned, folders, blocks := map[string]bool{}, map[string]bool{}, map[Block]map[any]bool{}
 	for _, t := range tasks {
 		planned[t.Path()], folders[s.folder(t)] = true, true
@@ -354,7 +346,7 @@ func (s *Store) verifyPlan(v *Verification, tasks []Unit) error {
 	x, err := s.index()
 	if err != nil {
 		v.add(s.Root, 0, "%v", err)
-		return nil
+		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.records)) {
 		if !planned[name] {
@@ -381,5 +373,4 @@ func (s *Store) verifyPlan(v *Verification, tasks []Unit) error {
 			}
 		}
 	}
-	return nil
 }

@@ -39,13 +39,12 @@ func (s Slider) At(x float64) Slider {
 	return s
 }
 
-// Move shows a plot with sliders below it. Every setting's plot is drawn beforehand, by
-// calls of frame with the sliders' values, and is part of the output. So it moves without
-// a kernel, and also in a notebook that was saved as a web page. Where scripts do not run,
-// the plot of the first setting stands still.
+// Move shows a plot with sliders below it. Every setting's plot is drawn beforehand, by calls of frame with the
+// sliders' values, and is part of the output. So it moves without a kernel, and also in a notebook that was saved as a
+// web page. Where scripts do not run, the plot of the first setting stands still.
 func Move(frame func(values []float64) *Plot, sliders ...Slider) {
 	m, err := newMoving(frame, sliders)
-	check(err)
+	Try(err)
 	m.bundle().described(m.first.figure().Alt(), "")
 }
 
@@ -89,7 +88,8 @@ func newMoving(frame func([]float64) *Plot, sliders []Slider) (*moving, error) {
 		return nil, fmt.Errorf("nb: the sliders have %d settings, want at most %d", count, maxFrames)
 	}
 	inf := math.Inf(1)
-	m := &moving{Sliders: sliders, Range: [4]float64{inf, -inf, inf, -inf}}
+	m := &moving{Sliders: sliders, Range: [4]float64{inf, -inf, inf, -inf}, Colours: report.Palette,
+		Dashes: report.Strokes}
 	for n := range count {
 		values := make([]float64, len(sliders))
 		rest := n
@@ -116,7 +116,6 @@ func newMoving(frame func([]float64) *Plot, sliders []Slider) (*moving, error) {
 	if m.Range[0] > m.Range[1] {
 		return nil, errors.New("nb: a moving plot without a point")
 	}
-	m.Colours, m.Dashes = report.Palette, report.Strokes
 	return m, nil
 }
 

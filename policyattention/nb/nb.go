@@ -1,11 +1,10 @@
-// Package nb shows tables, plots and sentences in GoNB notebooks. A cell is a program of its
-// own: what goes wrong here is printed and ends it with status 1, as it would in its main
-// function.
+// Package nb shows tables, plots and sentences in GoNB notebooks. A cell is a program of its own: what goes wrong here
+// is printed and ends it with status 1, as it would in its main function.
 //
 //	t := nb.NewTable("Two losses", "method", "loss at T = 20")
 //	t.Add("exact PMD", 0.012345)
 //	t.Show()
-//	nb.NewPlot("Loss by round", "round", "loss").Line("exact PMD", nil, losses).Show()
+//	nb.NewPlot("Loss by round", "round", "loss").LogY().Line("exact PMD", nil, losses).Show()
 //
 // Stored results come from package results, and networks are trained by package training. This
 // package depends on neither, since a cell is linked with everything that it depends on.
@@ -20,23 +19,19 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strings"
-
-	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
 // Must returns the value of a call that went well. It takes the call's error as a list, so
 // that a misspelt name within the call is all that the compiler reports.
 func Must[T any](value T, errs ...error) T {
 	for _, err := range errs {
-		check(err)
+		Try(err)
 	}
 	return value
 }
 
 // Try ends the cell if a call without a value did not go well.
-func Try(err error) { check(err) }
-
-func check(err error) {
+func Try(err error) {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%v\n%s", err, where(err))
 		os.Exit(1)
@@ -71,8 +66,7 @@ func Stored() string {
 	return filepath.Join("..", "artifacts", "paper")
 }
 
-// lacks says, and reports true, if rows could not be shown because they are of a small preset, which
-// lacks many runs.
+// lacks says, and reports true, if rows could not be shown because they are of a small preset, which lacks many runs.
 func lacks(errs ...error) bool {
 	err := errors.Join(errs...)
 	if err == nil || filepath.Base(Stored()) == "paper" {
@@ -82,17 +76,12 @@ func lacks(errs ...error) bool {
 	return true
 }
 
-// Check says whether an exercise is solved, and if not, what is missing: the error of a
-// check of package exercise. An exercise that is not solved does not fail its cell, so
-// that the cells below it run.
+// Check says whether an exercise is solved, and if not, what is missing: the error of a check of package exercise. An
+// exercise that is not solved does not fail its cell, so that the cells below it run.
 func Check(err error) {
 	text, colour := "✓ solved", "#00684a"
 	if err != nil {
 		text, colour = fmt.Sprintf("✗ not yet: %v", err), "#a33c00"
 	}
-	bundle{
-		protocol.MIMETextHTML: fmt.Sprintf(`<p style="font-weight:bold;color:%s">%s</p>`, colour,
-			html.EscapeString(text)),
-		protocol.MIMETextPlain: text,
-	}.show("")
+	HTML(fmt.Sprintf(`<p style="font-weight:bold;color:%s">%s</p>`, colour, html.EscapeString(text)), text)
 }

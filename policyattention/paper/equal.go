@@ -187,10 +187,10 @@ func (r equalRun) controller(s *experiment.Store, j int, samples uint64) (contro
 		Condition: r.Condition, States: r.States, Run: j, Values: r.Values, Untuned: r.Untuned,
 		Root: samples, Models: s.Models,
 		Deploy: func(name method.Name, recipe string) (method.Deployment, error) {
-			u, err := s.Preset.Unit(experiment.Cell{Block: experiment.Benchmark, Key: rows.Key{
+			u, err := s.Preset.Unit(experiment.Benchmark, rows.Key{
 				Method: name, Recipe: recipe, S: int32(r.States), Family: string(mdp.Random),
 				Seed: int64(s.Preset.Protocol.Sizes[r.States].Runs[j].Model),
-			}})
+			})
 			if err != nil {
 				return nil, err
 			}

@@ -48,8 +48,7 @@ type Series struct {
 	Dashed bool      `json:"dashed,omitempty"`
 }
 
-// Palette are colours that stay apart for colour-blind readers (Okabe and Ito, without its yellow),
-// from the darkest.
+// Palette are colours that stay apart for colour-blind readers (Okabe and Ito, without its yellow), from the darkest.
 var Palette = []string{"#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"}
 
 // Strokes tell lines apart in print in grey, by their place in the palette.
@@ -72,32 +71,28 @@ func (p *Panel) look(i int) (color.Color, []vg.Length) {
 	return color.RGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 255}, dashes
 }
 
-// points returns what of a series can be drawn: finite, and positive on logarithmic axes.
-func (p *Panel) points(s Series) (xy plotter.XYs, at []int) {
-	can := func(v float64, logarithmic bool) bool { return finite(v) && (v > 0 || !logarithmic) }
-	for i, y := range s.Y {
-		x := float64(i)
-		if s.X != nil {
-			x = s.X[i]
-		}
-		if can(x, p.LogX) && can(y, p.LogY) {
-			xy, at = append(xy, plotter.XY{X: x, Y: y}), append(at, i)
-		}
-	}
-	return xy, at
-}
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-
-// Drawable returns a series with what of it can be drawn.
+// Drawable returns a series with what of it can be drawn: finite, and positive on logarithmic axes.
 func (p *Panel) Drawable(s Series) Series {
-	xy, _ := p.points(s)
-	s.X, s.Y = make([]float64, len(xy)), make([]float64, len(xy))
-	for i, at := range xy {
-		s.X[i], s.Y[i] = at.X, at.Y
+	can := func(v float64, logarithmic bool) bool { return finite(v) && (v > 0 || !logarithmic) }
+	all := s
+	s.X, s.Y, s.Lo, s.Hi = nil, nil, nil, nil
+	for i, y := range all.Y {
+		x := float64(i)
+		if all.X != nil {
+			x = all.X[i]
+		}
+		if !can(x, p.LogX) || !can(y, p.LogY) {
+			continue
+		}
+		s.X, s.Y = append(s.X, x), append(s.Y, y)
+		if all.Lo != nil {
+			s.Lo, s.Hi = append(s.Lo, all.Lo[i]), append(s.Hi, all.Hi[i])
+		}
 	}
 	return s
 }
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // axes returns an empty plot in the style of all figures.
 func (p *Panel) axes() *plot.Plot {
@@ -130,17 +125,20 @@ func (p *Panel) build() (a *plot.Plot, ends []ending) {
 	a = p.axes()
 	for i, s := range p.Series {
 		c, dashes := p.look(i)
-		xy, at := p.points(s)
-		if len(xy) == 0 {
+		s = p.Drawable(s)
+		if len(s.X) == 0 {
 			continue
 		}
+		xy := make(plotter.XYs, len(s.X))
+		for k, x := range s.X {
+			xy[k] = plotter.XY{X: x, Y: s.Y[k]}
+		}
 		add(a, s, xy, c, dashes)
-		for k, i := range at {
-			if s.Lo == nil || !(s.Lo[i] > 0 || !p.LogY) || !finite(s.Hi[i]-s.Lo[i]) {
-				continue
+		for k, lo := range s.Lo {
+			if (lo > 0 || !p.LogY) && finite(s.Hi[k]-lo) {
+				bar := plotter.XYs{{X: s.X[k], Y: lo}, {X: s.X[k], Y: s.Hi[k]}}
+				a.Add(&plotter.Line{XYs: bar, LineStyle: draw.LineStyle{Color: c, Width: .7}})
 			}
-			bar := plotter.XYs{{X: xy[k].X, Y: s.Lo[i]}, {X: xy[k].X, Y: s.Hi[i]}}
-			a.Add(&plotter.Line{XYs: bar, LineStyle: draw.LineStyle{Color: c, Width: .7}})
 		}
 		if s.Name != "" {
 			last := slices.MaxFunc(xy, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
@@ -256,8 +254,7 @@ func (f *Figure) Save(folder string) (paths []string, err error) {
 	return paths, nil
 }
 
-// Alt describes the figure to those who cannot see it: what its panels show, and where their named
-// lines end.
+// Alt describes the figure to those who cannot see it: what its panels show, and where their named lines end.
 func (f *Figure) Alt() string {
 	words := f.Title + "."
 	for _, p := range f.Panels {
@@ -266,8 +263,8 @@ func (f *Figure) Alt() string {
 			words += " against " + p.X
 		}
 		for _, s := range p.Series {
-			if xy, _ := p.points(s); len(xy) > 0 && s.Name != "" {
-				words += fmt.Sprintf("; %s ends at %.3g", s.Name, xy[len(xy)-1].Y)
+			if y := p.Drawable(s).Y; len(y) > 0 && s.Name != "" {
+				words += fmt.Sprintf("; %s ends at %.3g", s.Name, y[len(y)-1])
 			}
 		}
 		words += "."

@@ -19,11 +19,10 @@ type Table struct {
 	Name    string   `json:"name"` // by which commands and documents ask for it
 	Title   string   `json:"title"`
 	Columns []string `json:"columns"`
-	// Rows hold text, whole numbers, float64, Interval, a Floater, or nil where there is nothing.
-	Rows  [][]any  `json:"rows"`
-	Notes []string `json:"notes,omitempty"`
-	// Digits writes the numbers; nil stands for Number.
-	Digits func(float64) string `json:"-"`
+	// Rows hold text, whole numbers, float64, Interval, a Floater, a Texter, or nil where there is nothing.
+	Rows   [][]any              `json:"rows"`
+	Notes  []string             `json:"notes,omitempty"`
+	Digits func(float64) string `json:"-"` // writes the numbers; nil stands for Number
 }
 
 // Interval is a range of numbers, such as a confidence interval.
@@ -57,8 +56,7 @@ func Number(v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
-// Decimals returns a format with n digits after the point, and none before it for numbers below
-// one: as the paper's Table 3 has them.
+// Decimals returns the format of the paper's Table 3: n digits after the point, and none before it below one.
 func Decimals(n int) func(float64) string {
 	return func(v float64) string {
 		text := fmt.Sprintf("%.*f", n, v)
@@ -91,18 +89,20 @@ func (t Table) Entry(entry any) string {
 }
 
 // Text returns the rows as they are written.
-func (t Table) Text() [][]string {
-	rows := make([][]string, len(t.Rows))
-	for i, row := range t.Rows {
+func (t Table) Text() [][]string { return each(t.Rows, t.Entry) }
+
+// each makes something of each entry.
+func each[T any](rows [][]any, of func(entry any) T) [][]T {
+	made := make([][]T, len(rows))
+	for i, row := range rows {
 		for _, entry := range row {
-			rows[i] = append(rows[i], t.Entry(entry))
+			made[i] = append(made[i], of(entry))
 		}
 	}
-	return rows
+	return made
 }
 
-// lines returns the columns and rows with entries of a column equally wide, the parts of a line
-// between the entries being those of sides.
+// lines returns the columns and rows with entries of a column equally wide, and what is given left, right and between.
 func lines(columns []string, rows [][]string, left, between, right string, rule func(width int) string) (
 	lines []string) {
 	rows = append([][]string{columns}, rows...)
@@ -159,18 +159,7 @@ var page = template.Must(template.New("table").Parse(strings.TrimSuffix(tableHTM
 // HTML writes the table as an HTML fragment.
 func (t Table) HTML(w io.Writer) error { return page.Execute(w, t) }
 
-// json writes the table with all digits; numbers that JSON lacks are null.
-func (t Table) json(w io.Writer) error {
-	rows := make([][]any, len(t.Rows))
-	for i, row := range t.Rows {
-		for _, entry := range row {
-			rows[i] = append(rows[i], plain(entry))
-		}
-	}
-	t.Rows = rows
-	return json.NewEncoder(w).Encode(t)
-}
-
+// plain is an entry in JSON, with all digits; numbers that JSON lacks are null.
 func plain(entry any) any {
 	switch v := entry.(type) {
 	case float64:
@@ -198,7 +187,8 @@ func (t Table) Write(w io.Writer, format string) error {
 	case "csv":
 		return csv.NewWriter(w).WriteAll(append([][]string{t.Columns}, t.Text()...))
 	case "json":
-		return t.json(w)
+		t.Rows = each(t.Rows, plain)
+		return json.NewEncoder(w).Encode(t)
 	}
 	return fmt.Errorf("report: no format %q, want md, html, csv or json", format)
 }

@@ -15,24 +15,26 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
-// Write stores rows as one Parquet file, which appears complete or not at all. Its bytes depend on
-// the rows alone. The columns are the fields of R, embedded ones included, by their tags; a NaN is
-// null.
-func Write[R any](path string, rows []R) error { return write(path, reflect.ValueOf(rows)) }
-
-func write(path string, rows reflect.Value) error {
+// Write stores rows, a slice of structs, as one Parquet file, which appears complete or not at all. Its bytes depend on
+// the rows alone. The columns are the fields of a row, embedded ones included, by their tags; a NaN is null.
+func Write(path string, rows any) error {
 	var b bytes.Buffer
-	err := encode(&b, rows)
+	err := encode(&b, reflect.ValueOf(rows))
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o755)
-	}
-	if err == nil {
-		err = renameio.WriteFile(path, b.Bytes(), 0o644)
+		err = WriteFile(path, b.Bytes())
 	}
 	if err != nil {
 		return fmt.Errorf("rows: writing %s: %w", path, err)
 	}
 	return nil
+}
+
+// WriteFile stores a file, which appears complete or not at all, in a folder that is made if it does not exist.
+func WriteFile(path string, b []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return renameio.WriteFile(path, b, 0o644)
 }
 
 // rowGroup is how many rows share a group, which bounds what a reader holds at once.
@@ -95,8 +97,7 @@ func appendLeaf(row parquet.Row, v reflect.Value, column int) parquet.Row {
 	return append(row, parquet.ValueOf(v.Interface()).Level(0, 0, column))
 }
 
-// Read reads what Write has stored. It returns an error if the file has other columns than R, or is
-// no Parquet file.
+// Read reads what Write has stored. It returns an error if the file has other columns than R, or is no Parquet file.
 func Read[R any](path string) (rows []R, err error) {
 	err = read(path, reflect.ValueOf(&rows).Elem())
 	return rows, err
@@ -104,11 +105,16 @@ func Read[R any](path string) (rows []R, err error) {
 
 // read sets rows, a slice, to those of a file.
 func read(path string, rows reflect.Value) error {
+	return load(path, func(b []byte) error { return decode(b, rows) })
+}
+
+// load has the bytes of a file decoded.
+func load(path string, decode func(b []byte) error) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("rows: %w", err)
 	}
-	if err := decode(b, rows); err != nil {
+	if err := decode(b); err != nil {
 		return fmt.Errorf("rows: %s: %w", path, err)
 	}
 	return nil
@@ -136,27 +142,21 @@ func decode(b []byte, rows reflect.Value) error {
 	}, func(column, row int, v parquet.Value) { setLeaf(all.Index(row).FieldByIndex(fields[column]), v) })
 }
 
-// Scan calls value for every value of a Parquet file, column by column, with the name of the column, and returns
-// the number of rows. Where entries are lists each of theirs is a value. It returns an error for a file that is no
-// Parquet file.
+// Scan calls value for every value of a Parquet file, column by column, with the column's name, and returns the number
+// of rows. Where entries are lists each of theirs is a value. It returns an error for what is no Parquet file.
 func Scan(path string, value func(column string, v parquet.Value)) (n int, err error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return 0, fmt.Errorf("rows: %w", err)
-	}
 	var columns [][]string
-	err = scan(b, func(f *parquet.File) error {
+	begin := func(f *parquet.File) error {
 		columns, n = f.Schema().Columns(), int(f.NumRows())
 		return nil
-	}, func(column, _ int, v parquet.Value) { value(columns[column][0], v) })
-	if err != nil {
-		return 0, fmt.Errorf("rows: %s: %w", path, err)
 	}
-	return n, nil
+	err = load(path, func(b []byte) error {
+		return scan(b, begin, func(column, _ int, v parquet.Value) { value(columns[column][0], v) })
+	})
+	return n, err
 }
 
-// scan shows begin a file, and value all of its values. A broken file can make the library panic, which is an error
-// here.
+// scan shows begin a file, and value all its values. A broken file can make the library panic, which is an error here.
 func scan(b []byte, begin func(*parquet.File) error, value func(column, row int, v parquet.Value)) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

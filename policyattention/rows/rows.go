@@ -1,6 +1,5 @@
-// Package rows holds what evaluations leave: tables with one row a method, recipe, size, seed,
-// problem and round, each a Parquet file. To store another number of an evaluation, give it a
-// column here.
+// Package rows holds what evaluations leave: tables with one row a method, recipe, size, seed, problem and round, each
+// a Parquet file. To store another number of an evaluation, give it a column here.
 package rows
 
 // Key names one run: a method with a recipe, trained from a seed (0: untrained), with the weights
@@ -73,8 +72,7 @@ type Rule struct {
 	RowL1   float64 `parquet:"row_l1,optional,split"`
 }
 
-// Fit is the step size of exact PMD that is nearest to what an actor does with the supplied η,
-// and the mean row-L1 that remains.
+// Fit is the step size of exact PMD nearest to what an actor does with a supplied η, and the mean row-L1 that remains.
 type Fit struct {
 	Key
 	Eta    float64 `parquet:"eta,optional"`
@@ -139,8 +137,7 @@ type Problem struct {
 	Pi0     []float64 `parquet:"pi0,list" parquet-element:",split"`
 }
 
-// Loss is the mean objective of a training run on the batches of some steps, the last of which is
-// Step, from 1.
+// Loss is the mean objective of a training run on the batches of some steps, the last of which is Step, from 1.
 type Loss struct {
 	Training string  `parquet:"training,dict"`
 	Step     int32   `parquet:"step"`

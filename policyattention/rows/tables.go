@@ -80,11 +80,20 @@ func (t *Tables) Append(other Tables) {
 	}
 }
 
+// SetKey gives all rows a key: those of tables whose rows have one.
+func (t *Tables) SetKey(key Key) {
+	for _, x := range t.all() {
+		for i := range x.Len() {
+			x.Index(i).FieldByName("Key").Set(reflect.ValueOf(key))
+		}
+	}
+}
+
 // Write stores the tables that have rows in a folder, as those of a block.
 func (t Tables) Write(folder, block string) error {
 	for i, x := range t.all() {
 		if x.Len() > 0 {
-			if err := write(path(folder, block, i), x); err != nil {
+			if err := Write(path(folder, block, i), x.Interface()); err != nil {
 				return err
 			}
 		}
@@ -163,16 +172,10 @@ func (t Tables) Whole(problems int) bool {
 				counts[p]++
 			}
 		}
-		if len(counts) == 0 {
-			continue
-		}
-		for p := range int32(problems) {
-			if counts[p] == 0 || counts[p] != counts[0] {
+		for p, n := range counts {
+			if len(counts) != problems || p < 0 || int(p) >= problems || n != counts[0] {
 				return false
 			}
-		}
-		if len(counts) > problems {
-			return false
 		}
 	}
 	return true
@@ -187,59 +190,45 @@ func (t Tables) Compare(again Tables, tolerance float64, differs func(row int, w
 }
 
 func compare(stored, again reflect.Value, tolerance float64, differs func(row int, what string)) {
-	fields := leaves(stored.Type().Elem())
-	at := 0
+	fields, at := leaves(stored.Type().Elem()), 0
+	names := slices.DeleteFunc(slices.Clone(fields), func(f []int) bool {
+		kind := stored.Type().Elem().FieldByIndex(f).Type.Kind()
+		return kind == reflect.Float64 || kind == reflect.Slice
+	})
 	for i := range again.Len() {
 		want, from := again.Index(i), at
-		for at < stored.Len() && !alike(stored.Index(at), want, fields, math.Inf(1)) {
+		wrong := func(f []int) bool { return !alike(stored.Index(at).FieldByIndex(f), want.FieldByIndex(f), tolerance) }
+		for at < stored.Len() && slices.ContainsFunc(names, wrong) {
 			at++
 		}
 		if at == stored.Len() {
-			differs(0, fmt.Sprintf("there is no row %v", brief(want, fields)))
+			differs(0, fmt.Sprintf("there is no row %v", brief(want, names)))
 			at = from
 			continue
 		}
-		got := stored.Index(at)
-		wrong := func(f []int) bool { return !alike(got, want, [][]int{f}, tolerance) }
 		if k := slices.IndexFunc(fields, wrong); k >= 0 {
 			name := want.Type().FieldByIndex(fields[k]).Name
-			differs(at+1, fmt.Sprintf("%v: %s is %v, computed again it is %v",
-				brief(want, fields), name, got.FieldByIndex(fields[k]), want.FieldByIndex(fields[k])))
+			differs(at+1, fmt.Sprintf("%v: %s is %v, computed again it is %v", brief(want, names), name,
+				stored.Index(at).FieldByIndex(fields[k]), want.FieldByIndex(fields[k])))
 		}
 		at++
 	}
 }
 
-// alike reports whether fields agree, numbers to a tolerance, and lists where it is finite.
-func alike(x, y reflect.Value, fields [][]int, tolerance float64) bool {
-	for _, f := range fields {
-		a, b := x.FieldByIndex(f), y.FieldByIndex(f)
-		switch {
-		case a.Kind() != reflect.Slice:
-			if !same(a, b, tolerance) {
-				return false
-			}
-		case math.IsInf(tolerance, 1):
-		case a.Len() != b.Len():
-			return false
-		default:
-			for i := range a.Len() {
-				if !same(a.Index(i), b.Index(i), tolerance) {
-					return false
-				}
-			}
+// alike reports whether entries agree, and lists entry by entry; numbers that are not finite agree with themselves.
+func alike(a, b reflect.Value, tolerance float64) bool {
+	switch {
+	case a.Kind() == reflect.Slice:
+		same := a.Len() == b.Len()
+		for i := 0; same && i < a.Len(); i++ {
+			same = alike(a.Index(i), b.Index(i), tolerance)
 		}
-	}
-	return true
-}
-
-// same reports whether entries agree; numbers that are not finite agree with themselves.
-func same(a, b reflect.Value, tolerance float64) bool {
-	if !a.CanFloat() {
+		return same
+	case !a.CanFloat():
 		return a.Equal(b)
 	}
 	x, y := a.Float(), b.Float()
-	return math.IsInf(tolerance, 1) || x == y || math.IsNaN(x) && math.IsNaN(y) ||
+	return x == y || math.IsNaN(x) && math.IsNaN(y) ||
 		math.Abs(x-y) <= tolerance*max(1, math.Abs(y))+Rounding*math.Abs(y)
 }
 

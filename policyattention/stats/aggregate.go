@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -31,12 +30,7 @@ func Improvement(x, y [][]float64) (Estimate, error) {
 	for m := range smaller {
 		for j := range x {
 			for k := range y {
-				switch {
-				case x[j][m] < y[k][m]:
-					smaller[m]++
-				case x[j][m] == y[k][m]:
-					smaller[m] += .5
-				}
+				smaller[m] += float64(1-cmp.Compare(x[j][m], y[k][m])) / 2 // 1 for a smaller one, 1/2 for a tie
 			}
 		}
 		smaller[m] /= float64(len(x) * len(y))
@@ -82,8 +76,7 @@ func RatioOverProblems(x, y [][]float64) (Estimate, error) {
 	return e, nil
 }
 
-// hall is the quantile of the studentized mean of n values with a skewness, for one of the normal
-// distribution.
+// hall is the quantile of the studentized mean of n values with a skewness, for one of the normal distribution.
 func hall(z, skewness float64, n int) float64 {
 	root := math.Sqrt(float64(n))
 	if math.Abs(skewness) < 1e-6 {
@@ -117,16 +110,13 @@ func Share(k float64, n int) Estimate {
 	return e
 }
 
-// Holm adjusts p-values for their number: where those that are adjusted to at most α are
-// taken for significant, the probability that any true hypothesis is among them is at
-// most α, however the p-values depend on each other (Holm, Scandinavian Journal of
-// Statistics 6, 1979). The order is kept.
+// Holm adjusts p-values for their number: where those that are adjusted to at most α are taken for significant, the
+// probability that any true hypothesis is among them is at most α, however the p-values depend on each other (Holm,
+// Scandinavian Journal of Statistics 6, 1979). The order is kept.
 func Holm(p []float64) []float64 {
-	n, greatest := len(p), 0.0
-	adjusted, order, ascending := make([]float64, n), make([]int, n), slices.Clone(p)
-	floats.ArgsortStable(ascending, order)
-	for rank, i := range order {
-		greatest = max(greatest, min(1, float64(n-rank)*ascending[rank]))
+	ranked, adjusted, greatest := rank(p), make([]float64, len(p)), 0.0
+	for k, i := range ranked.places {
+		greatest = max(greatest, min(1, float64(len(p)-k)*ranked.values[k]))
 		adjusted[i] = greatest
 	}
 	return adjusted

@@ -1,16 +1,13 @@
-// Package stats holds the estimators of the paper's tables: medians within
-// runs, medians over runs, and hierarchical bootstrap intervals.
+// Package stats holds the estimators of the paper's tables: medians within and over runs, and hierarchical bootstraps.
 //
-// A sample is a table [runs][problems] of losses. A run (one trained model) is
-// the independent unit. Problems are fixtures that all runs and all compared
-// methods share, so column m is one problem throughout.
+// A sample is a table [runs][problems] of losses. A run (one trained model) is the independent unit. Problems are
+// fixtures that all runs and all compared methods share, so column m is one problem throughout.
 package stats
 
 import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -19,8 +16,7 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Median returns the middle value, or the mean of the two middle values. It is
-// NaN for no values.
+// Median returns the middle value, or the mean of the two middle values. It is NaN for no values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -47,9 +43,8 @@ func RunMedians(sample [][]float64) []float64 {
 	return medians
 }
 
-// Quantile returns the p-quantile of sorted values, 0 ≤ p ≤ 1, with linear
-// interpolation between order statistics (type 7 of Hyndman and Fan, NumPy's
-// default). It is NaN for no values and for another p.
+// Quantile returns the p-quantile of sorted values, 0 ≤ p ≤ 1, with linear interpolation between order statistics
+// (type 7 of Hyndman and Fan, NumPy's default). It is NaN for no values and for another p.
 func Quantile(sorted []float64, p float64) float64 {
 	if len(sorted) == 0 || !(p >= 0 && p <= 1) {
 		return math.NaN()
@@ -59,9 +54,8 @@ func Quantile(sorted []float64, p float64) float64 {
 	if i+1 >= len(sorted) {
 		return sorted[len(sorted)-1]
 	}
-	// Arithmetic would turn infinite neighbours into NaN.
 	low, high, share := sorted[i], sorted[i+1], at-float64(i)
-	if low == high || math.IsInf(low, 0) || share == 0 && math.IsInf(high, 0) {
+	if low == high || math.IsInf(low, 0) || share == 0 && math.IsInf(high, 0) { // where arithmetic gives NaN
 		return low
 	}
 	return low + share*(high-low)
@@ -76,11 +70,10 @@ type Tail struct {
 // TailOf describes values, at least one, and the share of them above a limit.
 func TailOf(values []float64, limit float64) Tail {
 	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	above := n - sort.Search(n, func(i int) bool { return sorted[i] > limit })
+	above := floats.Count(func(v float64) bool { return v > limit }, sorted)
 	return Tail{
-		Mean: Mean(sorted), P95: Quantile(sorted, .95), P99: Quantile(sorted, .99), Worst: sorted[n-1],
-		Above: float64(above) / float64(n),
+		Mean: Mean(sorted), P95: Quantile(sorted, .95), P99: Quantile(sorted, .99), Worst: sorted[len(sorted)-1],
+		Above: float64(above) / float64(len(sorted)),
 	}
 }
 
@@ -110,26 +103,23 @@ func (e Estimate) Text(number func(float64) string) string {
 // Resolved reports whether the interval excludes the given value.
 func (e Estimate) Resolved(from float64) bool { return e.Lo > from || e.Hi < from }
 
-// P returns the two-sided p-value of the percentile bootstrap, in (0, 1], for the
-// hypothesis that the estimated quantity is x: twice the share of replicates on the side
-// of x with fewer of them, counting those at x on both and the sample itself once (Davison
-// and Hinkley, Bootstrap Methods and Their Application, 1997, Section 4.2.3). It is below
-// .05 where a 95 % interval excludes x, up to ties and interpolation, and NaN for an
-// estimate that no bootstrap made.
+// P returns the two-sided p-value of the percentile bootstrap, in (0, 1], for the hypothesis that the estimated
+// quantity is x: twice the share of replicates on the side of x with fewer of them, counting those at x on both and the
+// sample itself once (Davison and Hinkley, Bootstrap Methods and Their Application, 1997, Section 4.2.3). It is below
+// .05 where a 95 % interval excludes x, up to ties and interpolation, and NaN for an estimate that no bootstrap made.
 func (e Estimate) P(x float64) float64 {
 	n := len(e.replicates)
 	if n == 0 {
 		return math.NaN()
 	}
-	below, _ := slices.BinarySearch(e.replicates, x)                             // less than x
-	above := n - sort.Search(n, func(i int) bool { return e.replicates[i] > x }) // greater than x
+	below := floats.Count(func(v float64) bool { return v < x }, e.replicates)
+	above := floats.Count(func(v float64) bool { return v > x }, e.replicates)
 	return min(1, 2*float64(1+n-max(below, above))/float64(n+1))
 }
 
-// Bootstrap is a hierarchical bootstrap. A replicate draws runs with
-// replacement, then one list of problems with replacement for all of them,
-// since runs and methods share the problems; compared samples get the same
-// draws. A sample of one run leaves the plain bootstrap over problems.
+// Bootstrap is a hierarchical bootstrap. A replicate draws runs with replacement, then one list of problems with
+// replacement for all of them, since runs and methods share the problems; compared samples get the same draws. A sample
+// of one run leaves the plain bootstrap over problems.
 type Bootstrap struct {
 	Replicates int     `json:"replicates"`
 	Level      float64 `json:"level"` // coverage of the percentile interval, in (0, 1)
@@ -139,21 +129,18 @@ type Bootstrap struct {
 // Standard is the paper's bootstrap: 10,000 replicates and 95% intervals.
 var Standard = Bootstrap{Replicates: 10_000, Level: 0.95, Seed: 1}
 
-// Median estimates the median over runs of the median over problems. Like the
-// other estimators it returns an error when it is undefined, that is NaN, on the sample or
-// on a replicate of it: where it would be 0/0, ∞−∞ or ∞/∞.
+// Median estimates the median over runs of the median over problems. Like the other estimators it returns an error when
+// it is undefined, that is NaN, on the sample or on a replicate of it: where it would be 0/0, ∞−∞ or ∞/∞.
 func (b Bootstrap) Median(x [][]float64) (Estimate, error) {
 	return b.estimate("median", ranking.median, only, middle, x)
 }
 
-// Difference estimates the median over runs of
-// median_m x[j][m] − median_m y[j][m].
+// Difference estimates the median over runs of median_m x[j][m] − median_m y[j][m].
 func (b Bootstrap) Difference(x, y [][]float64) (Estimate, error) {
 	return b.estimate("difference", ranking.median, func(v []float64) float64 { return v[0] - v[1] }, middle, x, y)
 }
 
-// PairedDifference estimates the median over runs of the median over problems
-// of x[j][m] − y[j][m].
+// PairedDifference estimates the median over runs of the median over problems of x[j][m] − y[j][m].
 func (b Bootstrap) PairedDifference(x, y [][]float64) (Estimate, error) {
 	if err := check(x, y); err != nil {
 		return Estimate{}, err
@@ -176,10 +163,9 @@ func (b Bootstrap) RatioOfMeans(x, y [][]float64) (Estimate, error) {
 	return b.estimate("ratio of means", ranking.mean, func(v []float64) float64 { return v[0] / v[1] }, middle, x, y)
 }
 
-// Contrast estimates Σ_i weights[i]·mean_m samples[i][j][m], a mean over runs j. It takes
-// means where the other estimators take medians, so contrasts of the same samples add up,
-// on every replicate too: where the weights of one are the sum of others', so are its
-// estimates.
+// Contrast estimates Σ_i weights[i]·mean_m samples[i][j][m], a mean over runs j. It takes means where the other
+// estimators take medians, so contrasts of the same samples add up, on every replicate too: where the weights of one
+// are the sum of others', so are its estimates.
 func (b Bootstrap) Contrast(weights []float64, samples ...[][]float64) (Estimate, error) {
 	if len(weights) != len(samples) {
 		return Estimate{}, fmt.Errorf("stats: %d weights for %d samples, want as many", len(weights), len(samples))
@@ -200,13 +186,11 @@ func (b Bootstrap) Contrast(weights []float64, samples ...[][]float64) (Estimate
 // only is the summary of an estimator of one sample.
 func only(summaries []float64) float64 { return summaries[0] }
 
-// chunk is how many replicates share one random stream, so that the result does
-// not depend on how the chunks fall to processors.
+// chunk is how many replicates share a random stream, so that results do not depend on how chunks fall to processors.
 const chunk = 500
 
-// estimate, of the estimator called name, summarizes each run of each sample over its
-// problems (within), combines the samples' summaries run by run, then runs (across, which
-// may sort them), and bootstraps it.
+// estimate, of the estimator called name, summarizes each run of each sample over its problems (within), combines the
+// samples' summaries run by run, then runs (across, which may sort them), and bootstraps it.
 func (b Bootstrap) estimate(name string, within func(run ranking, counts []uint32) float64,
 	combine, across func([]float64) float64, samples ...[][]float64,
 ) (Estimate, error) {
@@ -273,16 +257,16 @@ func (b Bootstrap) estimate(name string, within func(run ranking, counts []uint3
 	return Estimate{Value: value, Lo: lo, Hi: hi, ByRun: values, replicates: replicates}, nil
 }
 
-// ranking is a run's losses in ascending order with the problem of each: a
+// ranking is values in ascending order with the place that each had. Of a run's losses, that is the problem: a
 // resample's median is then one walk over the counts, without sorting again.
 type ranking struct {
-	values   []float64
-	problems []int
+	values []float64
+	places []int
 }
 
-func rank(run []float64) ranking {
-	r := ranking{slices.Clone(run), make([]int, len(run))}
-	floats.ArgsortStable(r.values, r.problems)
+func rank(values []float64) ranking {
+	r := ranking{slices.Clone(values), make([]int, len(values))}
+	floats.ArgsortStable(r.values, r.places)
 	return r
 }
 
@@ -291,7 +275,7 @@ func (r ranking) median(counts []uint32) float64 {
 	n := len(counts)
 	lower, upper := (n-1)/2, n/2 // the ranks to average
 	seen, low := 0, math.NaN()
-	for i, m := range r.problems {
+	for i, m := range r.places {
 		seen += int(counts[m])
 		if math.IsNaN(low) && seen > lower {
 			low = r.values[i]
@@ -306,7 +290,7 @@ func (r ranking) median(counts []uint32) float64 {
 // mean returns the mean of len(counts) draws, counts[m] of problem m.
 func (r ranking) mean(counts []uint32) float64 {
 	sum := 0.0
-	for i, m := range r.problems {
+	for i, m := range r.places {
 		if counts[m] > 0 { // 0·∞ is no number
 			sum += float64(counts[m]) * r.values[i]
 		}
@@ -327,10 +311,8 @@ func check(samples ...[][]float64) error {
 			if want := len(samples[0][0]); len(run) != want {
 				return fmt.Errorf("stats: run %d of sample %d has %d problems, want %d", j, i, len(run), want)
 			}
-			for m, v := range run {
-				if math.IsNaN(v) {
-					return fmt.Errorf("stats: run %d of sample %d is NaN at problem %d", j, i, m)
-				}
+			if m := slices.IndexFunc(run, math.IsNaN); m >= 0 {
+				return fmt.Errorf("stats: run %d of sample %d is NaN at problem %d", j, i, m)
 			}
 		}
 	}

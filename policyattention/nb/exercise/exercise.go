@@ -1,9 +1,7 @@
-// Package exercise checks the exercises of the notebooks. Each check returns nil for a
-// solution, and otherwise an error that says what the attempt does wrong, without the
-// solution.
+// Package exercise checks the exercises of the notebooks. Each check returns nil for a solution, and otherwise an error
+// that says what the attempt does wrong, without the solution.
 //
-// Rows of policies are slices [A] that sum to one, and Q is a slice [A] of the same
-// length; η ≥ 0.
+// Rows of policies are slices [A] that sum to one, and Q is a slice [A] of the same length; η ≥ 0.
 package exercise
 
 import (
@@ -23,9 +21,6 @@ import (
 	"icrl/policyattention/seed"
 	"icrl/policyattention/stats"
 )
-
-// stream returns the random numbers of a check.
-func stream(name string) *rand.Rand { return seed.New(1, "exercise", name) }
 
 // row draws a policy row [a] and values [a], uniform on [−scale, scale].
 func row(rng *rand.Rand, a int, scale float64) (pi, q []float64) {
@@ -64,7 +59,7 @@ func differ(asked string, got, want any) error {
 
 // each asks n questions, each with what is got and what is wanted.
 func each[T any](name string, n int, ask func(rng *rand.Rand, i int) (asked string, got, want T)) error {
-	rng := stream(name)
+	rng := seed.New(1, "exercise", name)
 	for i := range n {
 		asked, got, want := ask(rng, i)
 		if err := differ(asked, got, want); err != nil {
@@ -88,7 +83,7 @@ func Mean(f func(x []int) float64) error {
 
 // Median checks a median of a list that it leaves as it is.
 func Median(f func(x []float64) float64) error {
-	rng := stream("median")
+	rng := seed.New(1, "exercise", "median")
 	for n := 1; n < 8; n++ {
 		_, x := row(rng, n, 1)
 		before := slices.Clone(x)
@@ -104,7 +99,7 @@ func Median(f func(x []float64) float64) error {
 
 // Best checks the index of the largest value, the first of equal ones, and an error for no values.
 func Best(f func(q []float64) (int, error)) error {
-	rng := stream("best")
+	rng := seed.New(1, "exercise", "best")
 	for n := range 8 {
 		_, q := row(rng, max(n, 1), 1)
 		q = q[:n]
@@ -144,20 +139,18 @@ func Step(f func(pi, q []float64, eta float64) []float64) error {
 			scale = 2000 // e^2000 is no float64
 		}
 		pi, q := row(rng, 3, scale)
-		want := must(pmd.Step(matrix([][]float64{pi}), matrix([][]float64{q}), .8)).RawRowView(0)
-		return fmt.Sprintf("the row for π = %.3f, Q = %.3g, η = 0.8", pi, q), f(slices.Clone(pi), slices.Clone(q), .8),
-			want
+		got := f(slices.Clone(pi), slices.Clone(q), .8)
+		return fmt.Sprintf("the row for π = %.3f, Q = %.3g, η = 0.8", pi, q), got, step(pi, q, .8)
 	})
 }
 
-// Crossing checks the round of PMD after which the better of two actions, which leads by gap in every
-// round, has more than half of the mass.
+// Crossing checks after which round of PMD the better of two actions, always by gap, has more than half of the mass.
 func Crossing(f func(mass, gap, eta float64) int) error {
 	return each("crossing", 20, func(rng *rand.Rand, _ int) (string, int, int) {
 		mass, gap, eta := math.Pow(10, -.5-4*rng.Float64()), .5+rng.Float64(), .4+rng.Float64()
-		want, p := 0, mat.NewDense(1, 2, []float64{mass, 1 - mass})
-		for ; p.At(0, 0) <= .5; want++ {
-			p = must(pmd.Step(p, mat.NewDense(1, 2, []float64{gap, 0}), eta))
+		want, p := 0, []float64{mass, 1 - mass}
+		for ; p[0] <= .5; want++ {
+			p = step(p, []float64{gap, 0}, eta)
 		}
 		asked := fmt.Sprintf("from mass %.2g, with a gap of %.3f and η = %.3f, it", mass, gap, eta)
 		return asked, f(mass, gap, eta), want
@@ -177,8 +170,7 @@ func Parameters(f func(states, actions, layers, width, hidden int) int) error {
 func Minimum(f func(pi, q []float64, eta float64) float64) error {
 	return each("minimum", 20, func(rng *rand.Rand, _ int) (string, float64, float64) {
 		pi, q := row(rng, 4, 10)
-		p, v := matrix([][]float64{pi}), matrix([][]float64{q})
-		want := pmd.ProximalLoss(must(pmd.Step(p, v, .8)), p, v, .8)
+		want := pmd.ProximalLoss(matrix(step(pi, q, .8)), matrix(pi), matrix(q), .8)
 		return fmt.Sprintf("the least loss for π = %.3f, Q = %.3f, η = 0.8, that of PMD's row,", pi, q),
 			f(slices.Clone(pi), slices.Clone(q), .8), want
 	})
@@ -224,14 +216,13 @@ func Behind(f func(learned, exact []float64) []int) error {
 func LocksUp(f func(mass, gap, eta, floor float64) bool) error {
 	return each("locks-up", 40, func(rng *rand.Rand, _ int) (string, bool, bool) {
 		mass, gap, eta, floor := .4*rng.Float64(), .5+rng.Float64(), .8, .02+.4*rng.Float64()
-		p := must(pmd.Step(mat.NewDense(1, 2, []float64{mass, 1 - mass}), mat.NewDense(1, 2, []float64{gap, 0}), eta))
+		p := step([]float64{mass, 1 - mass}, []float64{gap, 0}, eta)[0]
 		return fmt.Sprintf("from mass %.4f, with a gap of %.3f and η = %g, PMD's first row has %.4f; with a floor of "+
-			"%.4f it", mass, gap, eta, p.At(0, 0), floor), f(mass, gap, eta, floor), p.At(0, 0) < floor
+			"%.4f it", mass, gap, eta, p, floor), f(mass, gap, eta, floor), p < floor
 	})
 }
 
-// Packets checks the number of transitions a pair that keeps the sampling error of equation (7) below
-// a tolerance.
+// Packets checks the number of transitions a pair that keeps the sampling error of equation (7) below a tolerance.
 func Packets(f func(b, tolerance, alpha float64, states, actions, rounds int) int) error {
 	for _, x := range []struct {
 		b, tolerance, alpha     float64
@@ -264,13 +255,9 @@ func Forget(change func(n *decoder.Network, l *decoder.Layout)) error {
 	changed := 0
 	before := whole.Network.Matrices()
 	for i, w := range d.Network.Matrices() {
-		for r := range w.Rows {
-			for c := range w.Cols {
-				if w.Matrix.At(r, c) != before[i].Matrix.At(r, c) {
-					changed++
-				}
-			}
-		}
+		var by mat.Dense
+		by.Sub(w.Matrix, before[i].Matrix)
+		changed += floats.Count(func(v float64) bool { return v != 0 }, by.RawMatrix().Data)
 	}
 	if changed != 1 {
 		return fmt.Errorf("%d weights were changed, want one", changed)
@@ -284,20 +271,17 @@ func Forget(change func(n *decoder.Network, l *decoder.Layout)) error {
 	pmdRow := must(pmd.Step(problem.Pi0, q, caps.EtaMax))
 	forgetful := must(pmd.Step(problem.MDP.Uniform(), q, caps.EtaMax))
 	for s, got := range call.Results {
-		r := mat.NewDense(1, caps.Actions, got)
-		at := func(x *mat.Dense) *mat.Dense { return mat.NewDense(1, caps.Actions, x.RawRowView(s)) }
-		if away := pmd.MaxRowL1(r, at(pmdRow)); away <= d.Zeta {
+		if pmd.MaxRowL1(matrix(got), matrix(pmdRow.RawRowView(s))) <= d.Zeta {
 			return fmt.Errorf("in state %d the row is still within ζ = %.2g of PMD's", s, d.Zeta)
 		}
-		if away := pmd.MaxRowL1(r, at(forgetful)); away > .01 {
+		if pmd.MaxRowL1(matrix(got), matrix(forgetful.RawRowView(s))) > .01 {
 			return fmt.Errorf("in state %d the row is %.3f, and softmax(ηQ) is %.3f", s, got, forgetful.RawRowView(s))
 		}
 	}
 	return nil
 }
 
-// Lookup checks what the first packet of a critic call copies from the values q [S][A] for its
-// successor, leaked attention included.
+// Lookup checks what the first packet of a critic call copies from q [S][A] for its successor, with what leaks.
 func Lookup(f func(q [][]float64, next, action int, tau float64) float64) error {
 	caps := decoder.Lecture.Caps
 	caps.Routing = .1 // so that what leaks to the packet itself is seen
@@ -336,13 +320,10 @@ func Paired(f func(learned [][]float64, exact []float64) float64) error {
 		var medians []float64
 		for range 3 {
 			run, _ := row(rng, 5, 1)
-			difference := slices.Clone(run)
-			for m := range difference {
-				difference[m] -= exact[m]
-			}
+			difference := floats.SubTo(make([]float64, 5), run, exact)
 			learned, medians = append(learned, run), append(medians, stats.Median(difference))
 		}
-		got, want := f(mdp.ToRows(matrix(learned)), slices.Clone(exact)), stats.Median(medians)
+		got, want := f(mdp.ToRows(matrix(learned...)), slices.Clone(exact)), stats.Median(medians)
 		return fmt.Sprintf("the difference for losses %.2f and %.2f", learned, exact), got, want
 	})
 }
@@ -350,22 +331,16 @@ func Paired(f func(learned [][]float64, exact []float64) float64) error {
 // Holm checks how many of some p-values Holm's method keeps at a level.
 func Holm(f func(p []float64, level float64) int) error {
 	return each("holm", 40, func(rng *rand.Rand, _ int) (string, int, int) {
-		p, want := make([]float64, 6), 0
+		p := make([]float64, 6)
 		for i := range p {
 			p[i] = math.Pow(rng.Float64(), 6)
 		}
-		for _, adjusted := range stats.Holm(p) {
-			if adjusted <= .05 {
-				want++
-			}
-		}
-		got := f(slices.Clone(p), .05)
-		return fmt.Sprintf("how many of %.4f it keeps at the level .05", p), got, want
+		want := floats.Count(func(adjusted float64) bool { return adjusted <= .05 }, stats.Holm(p))
+		return fmt.Sprintf("how many of %.4f it keeps at the level .05", p), f(slices.Clone(p), .05), want
 	})
 }
 
-// Advantage checks the temporal-difference error of one sampled transition, from which
-// an actor–critic learns: r + γ Q(s',a') − Q(s,a).
+// Advantage checks the temporal-difference error of a transition, an actor–critic's: r + γ Q(s',a') − Q(s,a).
 func Advantage(f func(q [][]float64, s, a int, r float64, next, action int, gamma float64) float64) error {
 	return each("advantage", 20, func(rng *rand.Rand, _ int) (string, float64, float64) {
 		var q [][]float64
@@ -392,19 +367,15 @@ func Frequencies(f func(seen [][3]int, s, a, states int) []float64) error {
 				n++
 			}
 		}
-		for i := range count {
-			if n == 0 {
-				count[i] = 1. / 3
-			} else {
-				count[i] /= n
-			}
+		if n == 0 {
+			count, n = []float64{1, 1, 1}, 3
 		}
+		floats.Scale(1/n, count)
 		return fmt.Sprintf("the row of (0, 1) after %d", seen), f(seen, 0, 1, 3), count
 	})
 }
 
-// Corridor checks a row of transitions of a corridor whose moves (left, stay, right) fail with
-// probability slip.
+// Corridor checks a row of transitions of a corridor whose moves (left, stay, right) fail with probability slip.
 func Corridor(f func(s, a, states int, slip float64) []float64) error {
 	return each("corridor", 12, func(_ *rand.Rand, i int) (string, []float64, []float64) {
 		s, a, want := i/3, i%3, make([]float64, 4)
@@ -418,9 +389,8 @@ func Corridor(f func(s, a, states int, slip float64) []float64) error {
 func Mixed(f func(pi, q []float64, eta, phi float64) []float64) error {
 	return each("mixed", 20, func(rng *rand.Rand, _ int) (string, []float64, []float64) {
 		pi, q := row(rng, 3, 5)
-		next := must(pmd.Step(matrix([][]float64{pi}), matrix([][]float64{q}), .8))
 		return fmt.Sprintf("the row for π = %.3f, Q = %.3g, η = 0.8, φ = 0.1", pi, q),
-			f(slices.Clone(pi), slices.Clone(q), .8, .1), must(pmd.Mix(next, .1)).RawRowView(0)
+			f(slices.Clone(pi), slices.Clone(q), .8, .1), must(pmd.Mix(matrix(step(pi, q, .8)), .1)).RawRowView(0)
 	})
 }
 
@@ -446,9 +416,8 @@ func Backups(f func(c control.Context, n int) *mat.Dense) error {
 	return nil
 }
 
-// LockUp checks an update of a row [A] that is within 0.02 of PMD, in L1, in every round
-// of every problem, and still leaves the loop of one of them with more than half of the
-// initial loss after 200 rounds.
+// LockUp checks an update of a row [A] that is within 0.02 of PMD, in L1, in every round of every problem, and still
+// leaves the loop of one of them with more than half of the initial loss after 200 rounds.
 func LockUp(f func(pi, q []float64, eta float64) []float64) error {
 	const allowed = .02
 	problem := must(pmd.LockUp(allowed/2, control.NominalStep, mdp.Discount))
@@ -476,10 +445,9 @@ func LockUp(f func(pi, q []float64, eta float64) []float64) error {
 	return nil
 }
 
-// TwoWay checks how a lead is taken apart. Losses stand in a two-way table: of another
-// method (x) and of PolicyAttention (p), on the walk and with the model. The lead is
-// xWalk − pModel; the part of the update rule is the mean of the differences between the
-// methods, that of information the mean of those between walk and model.
+// TwoWay checks how a lead is taken apart. Losses stand in a two-way table: of another method (x) and of
+// PolicyAttention (p), on the walk and with the model. The lead is xWalk − pModel; the part of the update rule is the
+// mean of the differences between the methods, that of information the mean of those between walk and model.
 func TwoWay(f func(xWalk, xModel, pWalk, pModel float64) (update, information float64)) error {
 	return each("two-way", 10, func(rng *rand.Rand, _ int) (string, []float64, []float64) {
 		_, x := row(rng, 4, 1)
@@ -489,8 +457,13 @@ func TwoWay(f func(xWalk, xModel, pWalk, pModel float64) (update, information fl
 	})
 }
 
+// step is the policy mirror descent update of a row.
+func step(pi, q []float64, eta float64) []float64 {
+	return must(pmd.Step(matrix(pi), matrix(q), eta)).RawRowView(0)
+}
+
 // matrix returns a matrix with these rows.
-func matrix(rows [][]float64) *mat.Dense {
+func matrix(rows ...[]float64) *mat.Dense {
 	return mat.NewDense(len(rows), len(rows[0]), slices.Concat(rows...))
 }
 

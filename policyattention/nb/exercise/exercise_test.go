@@ -13,13 +13,8 @@ import (
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
-	"icrl/policyattention/pmd"
 	"icrl/policyattention/stats"
 )
-
-func step(pi, q []float64, eta float64) []float64 {
-	return must(pmd.Step(matrix([][]float64{pi}), matrix([][]float64{q}), eta)).RawRowView(0)
-}
 
 func packets(b, tolerance, alpha float64, states, actions, rounds int) int {
 	return int(math.Ceil(2 * b * b / (tolerance * tolerance) *

@@ -47,8 +47,7 @@ func Run(c train.Config, folder string) *train.Model {
 	return nb.Must(train.Load(trained.Weights))
 }
 
-// Exported returns, by name, what an independent implementation needs to repeat a
-// training run: see [train.Job.Export].
+// Exported returns, by name, what an independent implementation needs to repeat a training run: see [train.Job.Export].
 func Exported(c train.Config) map[string]safetensors.Tensor {
 	folder := nb.Must(os.MkdirTemp("", "exported"))
 	defer os.RemoveAll(folder)
