@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -176,10 +175,7 @@ func (versionCmd) Run(g *globals) error {
 			experiment.Produced
 		}{version, m})
 	}
-	_, err := fmt.Fprintf(g.out, "policyattention %s, %s %s, %s\n", version, m.Go, m.Platform, m.CPU)
-	for _, path := range slices.Sorted(maps.Keys(m.Modules)) {
-		fmt.Fprintln(g.out, path, m.Modules[path])
-	}
+	_, err := fmt.Fprintf(g.out, "policyattention %s, %s %s, %s\n%s\n", version, m.Go, m.Platform, m.CPU, m.Modules)
 	return err
 }
 

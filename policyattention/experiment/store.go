@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -303,7 +304,7 @@ type Produced struct {
 	Backend  *backend.Description `json:"backend,omitempty"`
 	// Earlier are the stretches of a training run before the one on Backend and CPU.
 	Earlier []backend.Stretch `json:"earlier,omitempty"`
-	Modules map[string]string `json:"modules"` // versions of what computes
+	Modules string            `json:"modules"` // what computes, with versions
 }
 
 // Cost is what a result took to make.
@@ -322,7 +323,7 @@ var computing = []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute", "
 func Machine(b compute.Backend) Produced {
 	p := Produced{
 		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPU: backend.Processor(),
-		Cores: runtime.NumCPU(), Modules: map[string]string{},
+		Cores: runtime.NumCPU(),
 	}
 	if b != nil {
 		d := backend.Describe(b)
@@ -331,10 +332,11 @@ func Machine(b compute.Backend) Produced {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
 			if slices.Contains(computing, m.Path) {
-				p.Modules[m.Path] = m.Version
+				p.Modules += " " + path.Base(m.Path) + " " + m.Version
 			}
 		}
 	}
+	p.Modules = strings.TrimSpace(p.Modules)
 	return p
 }
 
