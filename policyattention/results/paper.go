@@ -274,8 +274,7 @@ func judge(c Claim, here Cell) (Verdict, float64, error) {
 	return Differs, math.NaN(), nil
 }
 
-// Claims judges all claims. A claim whose rows are missing is in the error, and stands without a
-// verdict.
+// Claims judges all claims. A claim whose rows are missing is in the error, and stands without a verdict.
 func (s *Store) Claims(p Paper) (all []Judged, err error) {
 	for _, c := range p {
 		j, e := s.Judge(c)

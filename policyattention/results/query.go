@@ -13,11 +13,10 @@ import (
 //
 //	ratio benchmark method=policyattention s=8 t=20 / method=exact-pmd
 //
-// a statistic, a block, and values of its columns; after the slash, in what the rows that it is
-// compared with differ (block= for another block, a column without a value for all of its values).
-// The statistics are median, mean, mean-over-problems, ratio, difference, paired, ratio-of-means, and with intervals over
-// problems alone over-problems (a ratio of means), locked and improvement. The key of= names another
-// column than the loss.
+// a statistic, a block, and values of its columns; after the slash, in what the rows that it is compared with differ
+// (block= for another block, a column without a value for all of its values). The statistics are median, mean,
+// mean-over-problems, ratio, difference, paired, ratio-of-means, and with intervals over problems alone over-problems
+// (a ratio of means), locked and improvement. The key of= names another column than the loss.
 func (s *Store) Ask(question string) (Cell, error) {
 	statistic, x, y, err := s.asked(question)
 	if err != nil {

@@ -134,9 +134,7 @@ func (s *Store) File(path, name string) Rows {
 }
 
 // Columns lists the columns of the rows.
-func (r Rows) Columns() []Column {
-	return slices.Sorted(maps.Keys(r.data.columns))
-}
+func (r Rows) Columns() []Column { return slices.Sorted(maps.Keys(r.data.columns)) }
 
 // Where keeps the rows that pass all filters.
 func (r Rows) Where(filters ...Filter) Rows {
@@ -321,11 +319,10 @@ func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 		return g, fmt.Errorf("no column of numbers %q", r.of)
 	}
 	for _, c := range []Column{Method, Recipe, S, Step, Family} {
-		for _, i := range at {
-			if !r.data.alike([]Column{c}, i, at[0]) {
-				return g, fmt.Errorf("a group with %s %q and %q: choose one, or group by %s",
-					c, r.data.value(c, at[0]), r.data.value(c, i), c)
-			}
+		k := slices.IndexFunc(at, func(i int) bool { return r.data.cell(c, i) != r.data.cell(c, at[0]) })
+		if k >= 0 {
+			return g, fmt.Errorf("a group with %s %q and %q: choose one, or group by %s", c, r.data.value(c, at[0]),
+				r.data.value(c, at[k]), c)
 		}
 	}
 	runs := map[float64]map[float64][]float64{} // values by seed and problem
@@ -355,17 +352,15 @@ func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 
 // reduce is the one value of a problem: its loss, or the mean over rounds of a residual.
 func (r Rows) reduce(values []float64, t int) (mean float64, err error) {
-	if r.of == "loss" || t == 0 {
-		if len(values) != 1 {
-			return 0, fmt.Errorf("%d values, want one", len(values))
-		}
-		return values[0], nil
+	want := 1
+	if r.of != "loss" {
+		want = max(want, t)
 	}
-	if len(values) != t {
-		return 0, fmt.Errorf("%d rounds, want %d", len(values), t)
+	if len(values) != want {
+		return 0, fmt.Errorf("%d values, want %d", len(values), want)
 	}
 	for _, v := range values {
-		mean += v / float64(t)
+		mean += v / float64(want)
 	}
 	return mean, nil
 }

@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -99,14 +100,15 @@ func (t Table) with(name string, entry func(line) any) Table {
 // Against sets what the verbs after it compare each row with: the row of the other table that has
 // the same values in the columns which both were grouped by.
 func (t Table) Against(other Table) Table {
-	return t.match(other, func(g, o group) bool {
-		for _, c := range t.by {
-			if slices.Contains(other.by, c) && g.key[c] != o.key[c] {
-				return false
-			}
-		}
-		return g.key[T] == o.key[T]
-	})
+	both := slices.DeleteFunc(slices.Clone(t.by), func(c Column) bool { return !slices.Contains(other.by, c) })
+	return t.match(other, same(append(both, T)...))
+}
+
+// same reports whether groups have the same values in some columns.
+func same(columns ...Column) func(g, o group) bool {
+	return func(g, o group) bool {
+		return !slices.ContainsFunc(columns, func(c Column) bool { return g.key[c] != o.key[c] })
+	}
 }
 
 // match compares each row with the first of the other table that fits it.
@@ -247,8 +249,16 @@ func (t Table) ByRun() Table {
 		if len(l.last.ByRun) < 2 {
 			return nil
 		}
-		return report.Interval{Lo: slices.Min(l.last.ByRun), Hi: slices.Max(l.last.ByRun)}
+		return span(l.last.ByRun)
 	})
+}
+
+// span is the range of values, NaN of none.
+func span(of []float64) report.Interval {
+	if len(of) == 0 {
+		return report.Interval{Lo: math.NaN(), Hi: math.NaN()}
+	}
+	return report.Interval{Lo: slices.Min(of), Hi: slices.Max(of)}
 }
 
 // InterquartileMean adds the mean of the middle half of the losses of all runs.
@@ -259,8 +269,7 @@ func (t Table) InterquartileMean() Table {
 // Runs adds the number of training runs.
 func (t Table) Runs() Table { return t.with("runs", func(l line) any { return len(l.group.sample) }) }
 
-// WithTail adds what medians hide: the excess over the reference problem by problem, over all
-// problems of all runs.
+// WithTail adds what medians hide: the excess over the reference problem by problem, over all problems of all runs.
 func (t Table) WithTail() Table {
 	t.Columns = append(slices.Clone(t.Columns), "excess: mean", "95 %", "99 %", "worst", "above .05")
 	return t.each(func(l *line) {

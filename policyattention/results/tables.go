@@ -252,29 +252,27 @@ var looks = fields(content("looks.tsv"))[1:]
 // recipes are in the order of tables.
 var recipes = strings.Fields(content("recipes.tsv"))
 
-// Label is a method as tables write it; one that is not known has its own name.
-func Label(method string) string {
+// look is one of these; a method that is not known has its own name as its label.
+func look(method string) []string {
 	if i := indexOf(method); i >= 0 {
-		return looks[i][1]
+		return looks[i]
 	}
-	return method
+	return []string{method, method, "#555555"}
 }
+
+// Label is a method as tables write it.
+func Label(method string) string { return look(method)[1] }
 
 // label is a method as its tables write it, by its own label where this package does not know it.
 func (r Rows) label(method string) string {
-	if indexOf(method) < 0 {
-		return cmp.Or(r.labels[method], method)
+	if own := r.labels[method]; own != "" && indexOf(method) < 0 {
+		return own
 	}
 	return Label(method)
 }
 
 // Colour is a method's colour in figures, as #rrggbb.
-func Colour(method string) string {
-	if i := indexOf(method); i >= 0 {
-		return looks[i][2]
-	}
-	return "#555555"
-}
+func Colour(method string) string { return look(method)[2] }
 
 func indexOf(method string) int {
 	return slices.IndexFunc(looks, func(l []string) bool { return l[0] == method })
