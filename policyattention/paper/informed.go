@@ -16,10 +16,8 @@ import (
 )
 
 type (
-	maker     = func(method.Case) (control.Controller, error)
-	source    = func(method.Case) (control.Actor, error)
-	estimator = func(told baseline.Told, own []float64) baseline.Estimator
-	agent     = func(told baseline.Told, values []float64) baseline.Agent
+	maker  = func(method.Case) (control.Controller, error)
+	source = func(method.Case) (control.Actor, error)
 )
 
 // withModel are controllers of the study with equal information besides those of methods, where P and r can
@@ -110,7 +108,7 @@ func exactly(actor source) maker {
 }
 
 // on is an actor on estimated values.
-func on(estimate estimator, actor source) maker {
+func on(estimate func(told baseline.Told, own []float64) baseline.Estimator, actor source) maker {
 	return func(c method.Case) (control.Controller, error) {
 		a, err := actor(c)
 		critic := baseline.Sampled(c.Source(), c.Root, func(t baseline.Told) baseline.Estimator {
@@ -121,7 +119,7 @@ func on(estimate estimator, actor source) maker {
 }
 
 // by is an agent of package baseline.
-func by(make agent) maker {
+func by(make func(told baseline.Told, values []float64) baseline.Agent) maker {
 	return func(c method.Case) (control.Controller, error) {
 		return baseline.Agents{Source: c.Source(), Root: c.Root, New: func(t baseline.Told) (baseline.Agent, error) {
 			return make(t, c.Values), nil
@@ -142,11 +140,11 @@ func trained(c method.Case) (control.Actor, error) {
 
 // anyActor is the actor for any MDP with the read-out of its network alone.
 func anyActor(c method.Case) (control.Actor, error) {
-	forward, err := anyForward(c.Models, anymdp.Standard(anymdp.Identities[c.Run]))
+	model, err := method.Network(c.Models, anymdp.Standard(anymdp.Identities[c.Run]))
 	if err != nil {
 		return nil, err
 	}
-	return anymdp.NewActor(forward, anymdp.Network)
+	return anymdp.NewActor(model.Sequences, anymdp.Network)
 }
 
 // decoderMost is the largest step size that the decoder is made for.

@@ -22,8 +22,7 @@ var proposed = []method.Method{
 		Studies: map[string]func(method.Setting) (method.Study, error){"heads": headsOf, "sizes": sizesOf}},
 		train.Proximal, nil),
 	loopOf(method.Method{Name: "pmd-target", Label: "PMD-target"}, train.PMDTarget, nil),
-	// Nothing bounds its logits: they span up to 200 nats, where others' span 20, and
-	// float32 rounds them more.
+	// Nothing bounds its logits: they span up to 200 nats, where others' span 20, and float32 rounds them more.
 	loopOf(method.Method{Name: "reward-only", Label: "reward-only", Tolerance: 5e-3}, train.RewardOnly, nil),
 	loopOf(method.Method{Name: "policyattention-learned-critic", Label: "PolicyAttention, learned critic",
 		Tolerance: 5e-3}, train.Proximal,
@@ -64,8 +63,7 @@ func loopOf(m method.Method, objective train.Objective, add func(*Loop, method.S
 	return m
 }
 
-// Loop is a closed loop. An absent part is the exact one: the PMD step, the one-step
-// backup.
+// Loop is a closed loop. An absent part is the exact one: the PMD step, the one-step backup.
 type Loop struct {
 	Phi    float64       `json:"phi,omitempty"` // mixture with the uniform policy
 	Actor  method.Actor  `json:"actor,omitempty"`
@@ -174,13 +172,11 @@ func (w *Weights) Critic(m *method.Models, root uint64) (control.Critic, error) 
 	return model.Critic(root)
 }
 
-// recipes are the ways to train. To vary one, name what changes behind it, as in "plain,width=32".
-var recipes = []train.Recipe{train.Plain(), train.Prior()}
-
-// findRecipe returns a recipe by its name, and what is to change of it.
+// findRecipe returns a way to train by its name, and what is to change of it: what is named behind it, as in
+// "plain,width=32".
 func findRecipe(name string) (recipe train.Recipe, changes []string, err error) {
 	parts := strings.Split(cmp.Or(name, train.Plain().Name), ",")
-	for _, r := range recipes {
+	for _, r := range []train.Recipe{train.Plain(), train.Prior()} {
 		if r.Name == parts[0] {
 			r.Name = strings.Join(parts, ",")
 			return r, parts[1:], nil
@@ -248,14 +244,12 @@ func (c *MemoryCritic) Critic(m *method.Models, root uint64) (control.Critic, er
 // *train.Attention.
 func settings(t *train.Config) map[string]any {
 	return map[string]any{
-		"width": &t.Width, "hidden": &t.Hidden, "layers": &t.Layers, "heads": &t.Heads,
+		"width": &t.Width, "hidden": &t.Hidden, "layers": &t.Layers, "heads": &t.Heads, "attention": &t.Attention,
 		"lr": &t.Optimizer.LearningRate, "decay": &t.Optimizer.WeightDecay, "beta1": &t.Optimizer.Beta1,
-		"beta2":  &t.Optimizer.Beta2,
-		"cosine": &t.Optimizer.Cosine, "batch": &t.Batch, "mdps": &t.MDPs, "examples": &t.Examples, "steps": &t.Steps,
-		"samples":   &t.Samples,
-		"attention": &t.Attention,
-		"rounds":    &t.Recipe.Rounds, "early": &t.Recipe.Early, "eta-min": &t.Recipe.EtaMin,
-		"eta-max": &t.Recipe.EtaMax, "relabel": &t.Recipe.Relabel, "average": &t.Recipe.Average,
+		"beta2": &t.Optimizer.Beta2, "cosine": &t.Optimizer.Cosine, "batch": &t.Batch, "mdps": &t.MDPs,
+		"examples": &t.Examples, "steps": &t.Steps, "samples": &t.Samples, "rounds": &t.Recipe.Rounds,
+		"early": &t.Recipe.Early, "eta-min": &t.Recipe.EtaMin, "eta-max": &t.Recipe.EtaMax,
+		"relabel": &t.Recipe.Relabel, "average": &t.Recipe.Average,
 	}
 }
 
