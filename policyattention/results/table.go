@@ -71,11 +71,11 @@ func (r Rows) By(columns ...Column) (t Table) {
 	for _, g := range groups {
 		l := line{group: g}
 		for _, c := range columns {
+			value := g.key[c]
 			if c == Method {
-				l.entries = append(l.entries, r.label(g.key[c]))
-			} else {
-				l.entries = append(l.entries, g.key[c])
+				value = r.label(value)
 			}
+			l.entries = append(l.entries, value)
 		}
 		t.lines = append(t.lines, l)
 	}
@@ -290,10 +290,8 @@ const Often = .01
 const Behind = .05
 
 func excess(x, y [][]float64) stats.Tail {
-	var all []float64
-	for j := range x {
-		all = append(all, floats.SubTo(make([]float64, len(x[j])), x[j], y[j])...)
-	}
+	all := slices.Concat(x...)
+	floats.Sub(all, slices.Concat(y...))
 	return stats.TailOf(all, Behind)
 }
 
@@ -301,11 +299,8 @@ func excess(x, y [][]float64) stats.Tail {
 // the runs of all seeds.
 func pair(x, y group) (a, b [][]float64) {
 	for j, run := range x.runs {
-		for k, other := range y.runs {
-			if other == "0" || other == run {
-				a, b = append(a, x.sample[j]), append(b, y.sample[k])
-				break
-			}
+		if k := slices.IndexFunc(y.runs, func(other string) bool { return other == "0" || other == run }); k >= 0 {
+			a, b = append(a, x.sample[j]), append(b, y.sample[k])
 		}
 	}
 	return a, b
@@ -343,14 +338,8 @@ func (t Table) Wide(p Paper, columns ...Column) Table {
 		}
 	}
 	out.Columns = append(out.Columns, "why they differ")
-	rows := map[string][]any{}
 	for i, l := range t.lines {
-		row := rows[fmt.Sprint(l.entries[:kept])]
-		if row == nil {
-			row = append(slices.Clone(l.entries[:kept]), make([]any, len(out.Columns)-kept)...)
-			rows[fmt.Sprint(l.entries[:kept])] = row
-			out.Add(row...)
-		}
+		row := out.row(l, kept)
 		row[places[i]], row[places[i]+1] = p.Printed(l.last.Query), l.last
 		if c := p.about(l.last.Query); c != nil && c.Reason != "" {
 			row[len(row)-1] = c.Reason
@@ -363,21 +352,27 @@ func (t Table) Wide(p Paper, columns ...Column) Table {
 // value of the last.
 func (t Table) across() Table {
 	kept := len(t.by) - 1
-	out, rows := Table{Table: report.Table{Columns: slices.Clone(t.Columns[:kept])}, err: t.err}, map[string][]any{}
+	out := Table{Table: report.Table{Columns: slices.Clone(t.Columns[:kept])}, err: t.err}
 	for _, l := range t.lines {
-		head, name := fmt.Sprint(l.entries[:kept]), fmt.Sprint(l.entries[kept])
-		if !slices.Contains(out.Columns, name) {
+		if name := fmt.Sprint(l.entries[kept]); !slices.Contains(out.Columns, name) {
 			out.Columns = append(out.Columns, name)
 		}
-		if rows[head] == nil {
-			out.lines = append(out.lines, line{group: l.group, entries: l.entries[:kept:kept]})
-		}
-		rows[head] = append(rows[head], l.last.String())
 	}
-	for i, l := range out.lines {
-		out.lines[i].entries = append(l.entries, rows[fmt.Sprint(l.entries)]...)
+	for _, l := range t.lines {
+		out.row(l, kept)[slices.Index(out.Columns, fmt.Sprint(l.entries[kept]))] = l.last.String()
 	}
 	return out
+}
+
+// row is the row that begins with as many entries as are kept of a line. It is added where there is none.
+func (t *Table) row(l line, kept int) []any {
+	begins := func(o line) bool { return slices.Equal(o.entries[:kept], l.entries[:kept]) }
+	at := slices.IndexFunc(t.lines, begins)
+	if at < 0 {
+		at, l.entries = len(t.lines), append(l.entries[:kept:kept], make([]any, len(t.Columns)-kept)...)
+		t.lines = append(t.lines, l)
+	}
+	return t.lines[at].entries
 }
 
 // Then appends the rows of another table, which has as many columns.
