@@ -95,7 +95,7 @@ func (s *Store) figure2() (string, []*report.Panel, error) {
 		fitted := steps.Where(S.Is(states)).By("eta")
 		for _, l := range fitted.lines {
 			line.X = append(line.X, l.group.number("eta"))
-			line.Y = append(line.Y, stats.Median(stats.RunMedians(l.group.sample)))
+			line.Y = append(line.Y, l.group.median())
 		}
 		t.err, b.Series = errors.Join(t.err, fitted.err), append(b.Series, line)
 	}
@@ -218,15 +218,10 @@ func (s *Store) tuningFigure() (title string, panels []*report.Panel, err error)
 			Y: "median loss at T = 20", LogX: true, LogY: true}
 		for _, start := range []string{"initial", "uniform"} {
 			t := s.Block("tuning").Where(Method.Is("liang-lai"), Recipe.Is(None), S.Is(states)).
-				Where(Column("start").Is(start)).At(20).By("alpha", "beta")
+				Where(Column("start").Is(start)).At(20).By("alpha", "beta").least(group.median, "alpha")
 			line := report.Series{Name: "from " + start}
 			for _, l := range t.lines {
-				loss, alpha := stats.Median(l.group.sample[0]), l.group.number("alpha")
-				if n := len(line.X); n == 0 || line.X[n-1] != alpha {
-					line.X, line.Y = append(line.X, alpha), append(line.Y, loss)
-				} else {
-					line.Y[n-1] = min(line.Y[n-1], loss)
-				}
+				line.X, line.Y = append(line.X, l.group.number("alpha")), append(line.Y, l.group.median())
 			}
 			p.Series, err = append(p.Series, line), errors.Join(err, t.err)
 		}

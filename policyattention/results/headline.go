@@ -139,17 +139,8 @@ func even(states string) (own, state, action float64) {
 func (s *Store) sharpness() (t Table) {
 	t.Columns = []string{"method", "recipe", "S", "returned", "/ PA", "temperature", "at it", "at it / PA", "greedy",
 		"greedy / PA"}
-	tried := s.Block("sharpness").At(20).By(S, Method, Recipe, "alpha")
-	mean := func(l line) float64 { return stats.Mean(slices.Concat(l.group.sample...)) }
-	var best Table // of each method, recipe and S
-	for _, l := range tried.lines {
-		if last := len(best.lines) - 1; last < 0 || !same(Method, Recipe, S)(best.lines[last].group, l.group) {
-			best.lines = append(best.lines, l)
-		} else if mean(l) < mean(best.lines[last]) {
-			best.lines[last] = l
-		}
-	}
-	t.err = tried.err
+	best := s.Block("sharpness").At(20).By(S, Method, Recipe, "alpha").least(group.mean, Method, Recipe, S)
+	t.err = best.err
 	best = best.match(best, func(g, o group) bool {
 		return o.key[Method] == "policyattention" && o.key[Recipe] == "plain" && same(S)(g, o)
 	})
@@ -157,7 +148,7 @@ func (s *Store) sharpness() (t Table) {
 		own, ours := l.group.number("alpha"), l.reference.number("alpha")
 		row := []any{l.entries[1], l.entries[2], l.entries[0]}
 		for k, temperatures := range [][2]float64{{1, 1}, {own, ours}, {0, 0}} {
-			x, ratio, err := s.sharpened(l.group.key[Method], l.group.key[Recipe], l.group.key[S], temperatures)
+			x, ratio, err := s.sharpened(l.group, l.group.key[S], temperatures[0], temperatures[1])
 			t.err = errors.Join(t.err, err)
 			if k == 1 {
 				row = append(row, own)
@@ -169,16 +160,16 @@ func (s *Store) sharpness() (t Table) {
 	return t
 }
 
-// sharpened is the mean loss of a method's policies in the benchmark at T = 20, and its ratio to that of
-// PolicyAttention's, at temperatures of the two.
-func (s *Store) sharpened(method, recipe, states string, temperatures [2]float64) (mean, ratio string, err error) {
+// sharpened is the mean loss of the policies of a group's method and recipe in the benchmark at T = 20, and its ratio
+// to that of PolicyAttention's, at temperatures of the two.
+func (s *Store) sharpened(of group, states string, own, ours float64) (mean, ratio string, err error) {
 	at := s.Block("sharpened").At(20).Where(S.Is(states))
-	theirs, err := at.Where(Method.Is(method), Recipe.Is(recipe), Column("alpha").Is(temperatures[0])).one()
-	ours, missing := at.Where(Method.Is("policyattention"), Column("alpha").Is(temperatures[1])).one()
+	x, err := at.Where(Method.Is(of.key[Method]), Recipe.Is(of.key[Recipe]), Column("alpha").Is(own)).one()
+	y, missing := at.Where(Method.Is("policyattention"), Column("alpha").Is(ours)).one()
 	if err := cmp.Or(err, missing); err != nil {
 		return "", "", err
 	}
-	x, err := statistics["mean-over-problems"](theirs.sample, nil)
-	r, failed := stats.RatioOverProblems(theirs.sample, ours.sample)
-	return x.Text(report.Number), r.Text(report.Number), cmp.Or(err, failed)
+	m, err := statistics["mean-over-problems"](x.sample, nil)
+	r, failed := stats.RatioOverProblems(x.sample, y.sample)
+	return m.Text(report.Number), r.Text(report.Number), cmp.Or(err, failed)
 }

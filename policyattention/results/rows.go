@@ -196,10 +196,9 @@ func (r Rows) Number(c Column) (values []float64) {
 
 // Values returns the different values of a column in the order of their first row.
 func (r Rows) Values(c Column) (values []string) {
-	seen := map[string]bool{}
 	for _, i := range r.at {
-		if v := r.data.value(c, i); !seen[v] {
-			seen[v], values = true, append(values, v)
+		if v := r.data.value(c, i); !slices.Contains(values, v) {
+			values = append(values, v)
 		}
 	}
 	return values
@@ -224,11 +223,6 @@ func (d *data) cell(c Column, i int) float64 {
 	return d.columns[c].values[i]
 }
 
-// alike reports whether two rows have the same values.
-func (d *data) alike(columns []Column, i, j int) bool {
-	return !slices.ContainsFunc(columns, func(c Column) bool { return d.cell(c, i) != d.cell(c, j) })
-}
-
 // group is a table [runs][problems] of one column, with what its rows share.
 type group struct {
 	key    map[Column]string
@@ -245,7 +239,8 @@ func (r Rows) groups(columns []Column) ([]group, error) {
 	}
 	parts, order, key := map[string][]int{}, []string{}, ""
 	for k, i := range r.at {
-		if k == 0 || !r.data.alike(columns, i, r.at[k-1]) {
+		differs := func(c Column) bool { return r.data.cell(c, i) != r.data.cell(c, r.at[k-1]) }
+		if k == 0 || slices.ContainsFunc(columns, differs) {
 			key = ""
 			for _, c := range columns {
 				key += r.data.value(c, i) + "\x00"

@@ -151,39 +151,32 @@ var printedSteps = map[string]string{"8": "2 0.2", "16": "2 0.8"}
 func (s *Store) tuning() (t Table) {
 	t.Columns = []string{"method", "S", "setting", "α", "β", "T = 20", "mean", "99 %", "worst", "T = 40"}
 	by := []Column{Method, Recipe, S, "start", "alpha", "beta"}
-	at20, at40 := s.Block("tuning").At(20).By(by...), s.Block("tuning").At(40).By(by...)
-	if t.err = errors.Join(at20.err, at40.err); t.err != nil {
-		return t
-	}
-	row := func(setting string, i int) []any {
-		l := at20.lines[i]
+	all := s.Block("tuning").At(20).By(by...).match(s.Block("tuning").At(40).By(by...), same(by...))
+	t.err = all.err
+	add := func(l line, which string) {
+		recipe := l.group.key[Recipe]
+		setting := strings.ReplaceAll(recipe, "-", " ")
+		if which != "" {
+			setting = which + ", from " + strings.ReplaceAll(l.group.key["start"], "initial", "π₀")
+		}
+		if which != "" && recipe != "" {
+			setting += ", dense " + recipe
+		}
 		tail := stats.TailOf(l.group.sample[0], 1)
-		return []any{l.entries[0], l.entries[2], setting, l.entries[4], l.entries[5], stats.Median(l.group.sample[0]),
-			stats.Mean(l.group.sample[0]), tail.P99, tail.Worst, stats.Median(at40.lines[i].group.sample[0])}
+		t.Add(l.entries[0], l.entries[2], setting, l.entries[4], l.entries[5], l.group.median(),
+			stats.Mean(l.group.sample[0]), tail.P99, tail.Worst, l.reference.median())
 	}
-	var best Table // a row for each size and setting
-	for i, l := range at20.lines {
-		key := l.group.key
-		if key[Method] != "liang-lai" {
-			t.Add(row(strings.ReplaceAll(key[Recipe], "-", " "), i)...)
-			continue
-		}
-		setting := "from " + strings.ReplaceAll(key["start"], "initial", "π₀")
-		if key[Recipe] != "" {
-			setting += ", dense " + key[Recipe]
-		}
-		if key["alpha"]+" "+key["beta"] == printedSteps[key[S]] {
-			t.Add(row("paper's, "+setting, i)...)
-		}
-		of := row("best, "+setting, i)
-		at := slices.IndexFunc(best.lines, func(l line) bool { return slices.Equal(l.entries[1:3], of[1:3]) })
-		if at < 0 {
-			best.Add(of...)
-		} else if of[5].(float64) < best.lines[at].entries[5].(float64) {
-			best.lines[at].entries = of
+	for _, l := range all.lines {
+		if key := l.group.key; key[Method] != "liang-lai" {
+			add(l, "")
+		} else if key["alpha"]+" "+key["beta"] == printedSteps[key[S]] {
+			add(l, "paper's")
 		}
 	}
-	t.lines = append(t.lines, best.lines...)
+	grid := all.keep(func(l line) bool { return l.group.key[Method] == "liang-lai" })
+	for _, l := range grid.least(group.median, Recipe, S, "start").lines {
+		add(l, "best")
+	}
 	return t
 }
 

@@ -321,6 +321,27 @@ func (t Table) keep(passes func(line) bool) Table {
 	return t
 }
 
+// least keeps, of the rows that have the same values in some columns, the first with the least value.
+func (t Table) least(value func(group) float64, columns ...Column) Table {
+	all := t.lines
+	t.lines = nil
+	for _, l := range all {
+		at := slices.IndexFunc(t.lines, func(o line) bool { return same(columns...)(o.group, l.group) })
+		if at < 0 {
+			t.lines = append(t.lines, l)
+		} else if value(l.group) < value(t.lines[at].group) {
+			t.lines[at] = l
+		}
+	}
+	return t
+}
+
+// median is that over runs of the median over problems.
+func (g group) median() float64 { return stats.Median(stats.RunMedians(g.sample)) }
+
+// mean is that over all runs and problems.
+func (g group) mean() float64 { return stats.Mean(slices.Concat(g.sample...)) }
+
 // Wide writes the last estimate in one row for the columns that come first, with a pair of columns for
 // each combination of the others, those named: what the paper prints, and what is found here.
 func (t Table) Wide(p Paper, columns ...Column) Table {
