@@ -40,15 +40,15 @@ func (p probe) loops(n, rounds int, eta float64, models ...*train.Model) (ratios
 	}
 	loop := control.ExactPMD(eta)
 	exact, err := scored(loop, problems, rounds)
+	if err != nil {
+		return nil, nil, err
+	}
 	reference := slices.Concat(exact...)
 	for _, model := range models {
-		var own [][]float64
-		if err == nil {
-			loop.Actor, err = model.Actor()
+		if loop.Actor, err = model.Actor(); err != nil {
+			return nil, nil, err
 		}
-		if err == nil {
-			own, err = scored(loop, problems, rounds)
-		}
+		own, err := scored(loop, problems, rounds)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -57,7 +57,7 @@ func (p probe) loops(n, rounds int, eta float64, models ...*train.Model) (ratios
 		floats.Sub(learned, reference)
 		locked = append(locked, stats.TailOf(learned, .05).Above)
 	}
-	return ratios, locked, err
+	return ratios, locked, nil
 }
 
 // heads is the study of what attention does in a trained actor, and of what its tokens hold.

@@ -23,12 +23,11 @@ type (
 // withModel are controllers of the study with equal information besides those of methods, where P and r can
 // be read: PMD, PolicyAttention and the decoder, and references. Their first values are η and the start.
 var withModel = map[string]maker{
-	"exact-pmd":       loop(control.ExactPMD),
-	"policyattention": exactly(trained),
-	"any":             exactly(anyActor),
-	"decoder":         byDecoder,
-
-	"natural-gradient": loop(baseline.NaturalPolicyGradient),
+	"exact-pmd":        loop(control.ExactPMD, exact),
+	"policyattention":  loop(control.ExactPMD, trained),
+	"any":              loop(control.ExactPMD, anyActor),
+	"decoder":          byDecoder,
+	"natural-gradient": loop(baseline.NaturalPolicyGradient, exact),
 	"value-iteration":  func(method.Case) (control.Controller, error) { return baseline.ValueIteration(), nil },
 	"policy-iteration": func(method.Case) (control.Controller, error) { return baseline.PolicyIteration(), nil },
 }
@@ -91,19 +90,12 @@ func shrunk(t baseline.Told, v []float64) baseline.Estimator   { return baseline
 func every(t baseline.Told, _ []float64) baseline.Estimator    { return baseline.All(t) }
 func temporal(t baseline.Told, v []float64) baseline.Estimator { return baseline.TD(t, v[0]) }
 
-// loop is a loop that reads the model.
-func loop(of func(eta float64) control.Loop) maker {
-	return func(c method.Case) (control.Controller, error) {
-		return begun{of(c.Values[0]), method.StartOf(c.Values[1])}, nil
-	}
-}
-
-// exactly is an actor with the exact critic.
-func exactly(actor source) maker {
-	return func(c method.Case) (control.Controller, error) {
-		a, err := actor(c)
-		return begun{control.Loop{Actor: a, Critic: control.ExactCritic{}, Eta: c.Values[0]},
-			method.StartOf(c.Values[1])}, err
+// loop is a loop that reads the model, with an actor.
+func loop(of func(eta float64) control.Loop, actor source) maker {
+	return func(c method.Case) (_ control.Controller, err error) {
+		l := of(c.Values[0])
+		l.Actor, err = actor(c)
+		return begun{l, method.StartOf(c.Values[1])}, err
 	}
 }
 
