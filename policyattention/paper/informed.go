@@ -49,9 +49,7 @@ var withSamples = map[string]maker{
 	"q-learning": by(func(t baseline.Told, v []float64) baseline.Agent {
 		return baseline.QLearning(t, v[0], last(v, 1))
 	}),
-	"sarsa": by(func(t baseline.Told, v []float64) baseline.Agent {
-		return baseline.Sarsa(t, v[0], v[1])
-	}),
+	"sarsa": by(func(t baseline.Told, v []float64) baseline.Agent { return baseline.Sarsa(t, v[0], v[1]) }),
 	"certainty-equivalence": by(func(t baseline.Told, v []float64) baseline.Agent {
 		return baseline.CertaintyEquivalence(t, last(v, 0))
 	}),

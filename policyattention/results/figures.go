@@ -94,8 +94,7 @@ func (s *Store) figure2() (string, []*report.Panel, error) {
 		line := report.Series{Name: "S = " + states, Colour: sizeColours[states]}
 		fitted := steps.Where(S.Is(states)).By("eta")
 		for _, l := range fitted.lines {
-			line.X = append(line.X, l.group.number("eta"))
-			line.Y = append(line.Y, l.group.median())
+			line.X, line.Y = append(line.X, l.group.number("eta")), append(line.Y, l.group.median())
 		}
 		t.err, b.Series = errors.Join(t.err, fitted.err), append(b.Series, line)
 	}
@@ -171,10 +170,8 @@ func overRounds(p *report.Panel, rows Rows, name, colour string, of ...func([]fl
 	}
 	groups, err := rows.At(horizons...).groups(nil)
 	for i, summary := range of {
-		line := report.Series{Colour: colour, Dashed: i > 0}
-		if i == 0 {
-			line.Name = name
-		}
+		line := report.Series{Name: name, Colour: colour, Dashed: i > 0}
+		name = "" // of the second
 		for _, g := range groups {
 			line.X, line.Y = append(line.X, g.number(T)), append(line.Y, summary(slices.Concat(g.sample...)))
 		}
@@ -254,9 +251,8 @@ func (s *Store) equalFigure() (title string, panels []*report.Panel, err error) 
 	}{
 		{"with the model", "model", 0, []string{"policyattention", "exact-pmd", "liang-lai", "value-iteration",
 			"policy-iteration"}},
-		{"20 on-policy transitions a round", "window", 20,
-			[]string{"policyattention-td", "liang-lai", "q-learning", "certainty-equivalence",
-				"algorithm-distillation"}},
+		{"20 on-policy transitions a round", "window", 20, []string{"policyattention-td", "liang-lai", "q-learning",
+			"certainty-equivalence", "algorithm-distillation"}},
 	} {
 		p := &report.Panel{Title: x.title, X: "round", Y: "mean loss", LogX: true, LogY: true}
 		rows := s.Block("equal").Where(S.Is(8), Column("information").Is(x.information), Column("n").Is(x.n),

@@ -139,12 +139,9 @@ func (r Rows) Columns() []Column { return slices.Sorted(maps.Keys(r.data.columns
 // Where keeps the rows that pass all filters.
 func (r Rows) Where(filters ...Filter) Rows {
 	for _, f := range filters {
-		if r.err != nil {
-			return r
-		}
 		fails, err := r.test(f)
-		if err != nil {
-			r.at, r.err = nil, fmt.Errorf("results: block %s: %w", r.block, err)
+		if r.err = cmp.Or(r.err, err); r.err != nil {
+			r.at = nil
 			return r
 		}
 		r.at, r.fixed = slices.DeleteFunc(slices.Clone(r.at), fails), append(slices.Clone(r.fixed), f)
@@ -156,7 +153,7 @@ func (r Rows) Where(filters ...Filter) Rows {
 func (r Rows) test(f Filter) (func(int) bool, error) {
 	c, ok := r.data.columns[f.column]
 	if !ok {
-		return nil, fmt.Errorf("no column %q, want one of %q", f.column, r.Columns())
+		return nil, fmt.Errorf("results: block %s: no column %q, want one of %q", r.block, f.column, r.Columns())
 	}
 	var want []float64
 	for _, v := range f.values {
@@ -165,7 +162,7 @@ func (r Rows) test(f Filter) (func(int) bool, error) {
 			x, err = strconv.ParseFloat(v, 64)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("column %s holds numbers, not %q", f.column, v)
+			return nil, fmt.Errorf("results: block %s: column %s holds numbers, not %q", r.block, f.column, v)
 		}
 		want = append(want, x)
 	}

@@ -1,12 +1,11 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-
-	"gonum.org/v1/gonum/floats"
 
 	"icrl/policyattention/report"
 	"icrl/policyattention/stats"
@@ -113,9 +112,7 @@ func same(columns ...Column) func(g, o group) bool {
 
 // match compares each row with the first of the other table that fits it.
 func (t Table) match(other Table, fits func(g, o group) bool) Table {
-	if t.err == nil {
-		t.err = other.err
-	}
+	t.err = cmp.Or(t.err, other.err)
 	return t.each(func(l *line) {
 		l.reference = group{}
 		if i := slices.IndexFunc(other.lines, func(o line) bool { return fits(l.group, o.group) }); i >= 0 {
@@ -144,75 +141,6 @@ func (t Table) Paired() Table { return t.estimate("paired", "difference by probl
 
 // RatioOfMeans adds the median over runs of the ratio of mean losses.
 func (t Table) RatioOfMeans() Table { return t.estimate("ratio-of-means", "ratio of means") }
-
-// alone are the statistics of a sample by itself.
-var alone = []string{"median", "mean", "mean-over-problems"}
-
-// statistics are what tables and queries estimate of a sample x [runs][problems], but for those above beside that of a
-// reference y.
-var statistics = map[string]func(x, y [][]float64) (stats.Estimate, error){
-	"median": func(x, _ [][]float64) (stats.Estimate, error) { return stats.Standard.Median(x) },
-	"mean":   runMeans,
-	"mean-over-problems": func(x, _ [][]float64) (stats.Estimate, error) {
-		return stats.RatioOverProblems(x, [][]float64{slices.Repeat([]float64{1}, len(x[0]))})
-	},
-	"ratio":          stats.Standard.Ratio,
-	"difference":     stats.Standard.Difference,
-	"paired":         stats.Standard.PairedDifference,
-	"ratio-of-means": stats.Standard.RatioOfMeans,
-	"over-problems":  stats.RatioOverProblems, // of means, for other problems and the same networks
-	"improvement":    stats.Improvement,
-	// The share of problems that are more than Behind above the reference, and of runs of which it is above Often.
-	"locked": func(x, y [][]float64) (stats.Estimate, error) {
-		e := stats.Share(excess(x, y).Above*float64(len(x[0])), len(x[0]))
-		for j := range x {
-			e.ByRun = append(e.ByRun, excess(x[j:j+1], y[j:j+1]).Above)
-		}
-		return e, nil
-	},
-	"locking": func(x, y [][]float64) (stats.Estimate, error) {
-		often := 0.0
-		for j := range x {
-			if excess(x[j:j+1], y[j:j+1]).Above > Often {
-				often++
-			}
-		}
-		return stats.Share(often, len(x)), nil
-	},
-}
-
-func runMeans(x, _ [][]float64) (e stats.Estimate, err error) {
-	for _, run := range x {
-		sum := 0.0
-		for _, v := range run {
-			sum += v
-		}
-		e.ByRun = append(e.ByRun, sum/float64(len(run)))
-	}
-	e.Value, e.Lo, e.Hi = stats.Median(e.ByRun), slices.Min(e.ByRun), slices.Max(e.ByRun)
-	return e, nil
-}
-
-// estimate estimates a statistic of a group, compared with a reference where the statistic needs
-// one. Without results it is the zero Cell.
-func estimate(statistic string, g, reference group) (c Cell, err error) {
-	of, ok := statistics[statistic]
-	if !ok {
-		return c, fmt.Errorf("results: no statistic %q", statistic)
-	}
-	x, y := g.sample, [][]float64(nil)
-	if !slices.Contains(alone, statistic) {
-		x, y = pair(g, reference)
-	}
-	if len(x) == 0 {
-		return c, nil
-	}
-	c.Query = query(statistic, g, reference)
-	if c.Estimate, err = of(x, y); err != nil {
-		return c, fmt.Errorf("results: %s: %w", c.Query, err)
-	}
-	return c, nil
-}
 
 func (t Table) estimate(statistic, name string) Table {
 	t.lines = slices.Clone(t.lines)
@@ -280,30 +208,6 @@ func (t Table) WithTail() Table {
 		}
 		l.entries = slices.Concat(l.entries, tail)
 	})
-}
-
-// Often is the share of problems locked above which a run counts as one that locks up. It was fixed when five actors
-// of S = 4 had been seen, before the others were trained.
-const Often = .01
-
-// Behind is the excess above which a problem counts as far behind the reference.
-const Behind = .05
-
-func excess(x, y [][]float64) stats.Tail {
-	all := slices.Concat(x...)
-	floats.Sub(all, slices.Concat(y...))
-	return stats.TailOf(all, Behind)
-}
-
-// pair keeps the runs whose seed both have. What is not trained has one run, with the seed 0, for
-// the runs of all seeds.
-func pair(x, y group) (a, b [][]float64) {
-	for j, run := range x.runs {
-		if k := slices.IndexFunc(y.runs, func(other string) bool { return other == "0" || other == run }); k >= 0 {
-			a, b = append(a, x.sample[j]), append(b, y.sample[k])
-		}
-	}
-	return a, b
 }
 
 // Beside puts the paper's number before the last estimate, where it prints one.
@@ -401,10 +305,7 @@ func (t Table) Then(other Table) Table {
 	if t.Columns == nil {
 		t.Columns, t.by = other.Columns, other.by
 	}
-	if t.err == nil {
-		t.err = other.err
-	}
-	if t.err == nil && len(t.Columns) != len(other.Columns) {
+	if t.err = cmp.Or(t.err, other.err); t.err == nil && len(t.Columns) != len(other.Columns) {
 		t.err = fmt.Errorf("results: tables with columns %q and %q", t.Columns, other.Columns)
 	}
 	t.lines = slices.Concat(t.lines, other.lines)
