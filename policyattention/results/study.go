@@ -45,7 +45,8 @@ func (s *Store) frontier() Table {
 		t.lines[i].entries = append(t.lines[i].entries[:3:3], ThePaper.Printed(y.Query), y,
 			report.Interval{Lo: y.Lo, Hi: y.Hi}, ThePaper.Printed(x.Query), x, rowL1.lines[i].last, front)
 	}
-	t.Columns = append(t.Columns[:3:3], "paper", "median", "95 % interval", "ζ: paper", "ζ", "row-L1", "non-dominated")
+	t.Columns = append(t.Columns[:3:3], "paper", "median", "95 % interval", "ζ: paper", "ζ", "row-L1",
+		"non-dominated")
 	return t.Against(s.exact("confirmation").At(20).By(S).Then(s.exact("benchmark").At(20).By(S))).WithTail()
 }
 
