@@ -29,15 +29,6 @@ import (
 // identity takes problems of its own of every set, through exact PMD and through both of its read-outs, and what is
 // stored of a problem is the loss at the horizons.
 
-// anyForward is the network of a training run in float32.
-func anyForward(m *method.Models, c anymdp.Config) (anymdp.Forward, error) {
-	model, err := method.Network(m, c)
-	if err != nil {
-		return nil, fmt.Errorf("any: %w", err)
-	}
-	return model.Sequences, nil
-}
-
 // anyRuns are the training runs: the released identities, and without attention the first of these.
 func anyRuns() (runs []anymdp.Config) {
 	for _, identity := range anymdp.Identities {
@@ -76,11 +67,10 @@ func Any(*experiment.Store) (units []experiment.Unit, err error) {
 	return units, nil
 }
 
-// anyTolerance is by how much an excess that is computed again may differ from the stored one, from
-// XLA in float32. An error of 1e-6 of a row's separation in each of 40 rounds moves a logit by
-// 4e-5 separations, and a loss by a quarter of that for each nat. In the read-out of the network
-// alone the error of an output counts κ·17 nats where a mass is at its floor: one loss is 1.3e-3
-// away, by rounding. This is three times that.
+// anyTolerance is by how much an excess that is computed again may differ from the stored one, from XLA in float32. An
+// error of 1e-6 of a row's separation in each of 40 rounds moves a logit by 4e-5 separations, and a loss by a quarter
+// of that for each nat. In the read-out of the network alone the error of an output counts κ·17 nats where a mass is
+// at its floor: one loss is 1.3e-3 away, by rounding. This is three times that.
 const anyTolerance = 4e-3
 
 func (r anySet) unit(c anymdp.Config) experiment.Unit {
@@ -97,8 +87,7 @@ func (r anySet) unit(c anymdp.Config) experiment.Unit {
 		}{r, c, anyRoot, r.horizons()},
 		Problems: r.Problems, Rows: len(r.horizons()) * (r.Problems + r.Network + r.Mixed),
 		Sample: 1, Chosen: true, Tolerance: anyTolerance,
-		Compute: func(ctx context.Context, s *experiment.Store, places []int32,
-			_ *rows.Tables) (*rows.Tables, error) {
+		Compute: func(ctx context.Context, s *experiment.Store, places []int32, _ *rows.Tables) (*rows.Tables, error) {
 			horizons := r.horizons()
 			if len(places) < r.Problems { // verification; 40 rounds with many pairs would take a sixth of its time
 				horizons = horizons[:2]
@@ -106,24 +95,20 @@ func (r anySet) unit(c anymdp.Config) experiment.Unit {
 					horizons = horizons[:1]
 				}
 			}
-			forward, err := anyForward(s.Models, c)
+			model, err := method.Network(s.Models, c)
 			if err != nil {
 				return nil, err
 			}
-			any, err := r.Run(ctx, c.Seed, forward, places, horizons)
-			if err != nil {
-				return nil, err
-			}
+			any, err := r.Run(ctx, c.Seed, model.Sequences, places, horizons)
 			for i := range any {
 				any[i].Recipe = recipe
 			}
-			return &rows.Tables{Any: any}, nil
+			return &rows.Tables{Any: any}, err
 		},
 	}
 }
 
-// anyHorizons are the rounds T after which the returned policies are scored, those at cliffs the
-// first two.
+// anyHorizons are the rounds T after which the returned policies are scored, those at cliffs the first two.
 var anyHorizons = []int{20, 40, 100}
 
 func (r anySet) horizons() []int {
@@ -156,8 +141,7 @@ type anySet struct {
 	Fixture uint64
 
 	Problems int // of an identity, read-out "prior"
-	// On the first Network and Mixed of them the network's read-out is run as it is and
-	// mixed with the uniform policy.
+	// On the first Network and Mixed of them the network's read-out is run as it is and mixed with the uniform policy.
 	Network, Mixed int
 }
 
@@ -215,11 +199,13 @@ func (r anySet) change(p mdp.Problem, stream uint64, i int) (anyProblem, error) 
 	rewards.Apply(func(_, _ int, v float64) float64 {
 		return r.Least + float64((r.Most-r.Least)*(v+1)/2)
 	}, rewards)
-	m, err := mdp.New(r.Gamma, p.MDP.DenseP(), rewards)
-	if err != nil {
-		return anyProblem{}, err
+	solved := func() (m *mdp.MDP, optimum *mdp.Optimum, err error) {
+		if m, err = mdp.New(r.Gamma, p.MDP.DenseP(), rewards); err == nil {
+			optimum, err = m.Optimal()
+		}
+		return m, optimum, err
 	}
-	optimum, err := m.Optimal()
+	m, optimum, err := solved()
 	if err != nil {
 		return anyProblem{}, err
 	}
@@ -228,10 +214,7 @@ func (r anySet) change(p mdp.Problem, stream uint64, i int) (anyProblem, error) 
 	if r.Cliff > 0 {
 		worst, cost := floats.MinIdx(optimum.Q.RawRowView(only)), math.Pow(r.Cliff, rng.Float64())
 		rewards.Set(only, worst, -cost)
-		if m, err = mdp.New(r.Gamma, p.MDP.DenseP(), rewards); err == nil {
-			optimum, err = m.Optimal()
-		}
-		if err != nil {
+		if m, optimum, err = solved(); err != nil {
 			return anyProblem{}, err
 		}
 		pmd.SetShare(p.Pi0.RawRowView(only), worst, 1e-3/cost)

@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -281,11 +282,8 @@ func (f family) repeat(r equalRun, j int) experiment.Unit {
 		}{r.informedMethod, f.name, familyRoot, samples, smallProblems, smallRounds, mdp.Discount, r.Values},
 		Compute: func(_ context.Context, s *experiment.Store, places []int32, _ *rows.Tables) (*rows.Tables, error) {
 			controller, err := r.controller(s, j, samples)
-			if err != nil {
-				return nil, err
-			}
-			problems, err := f.pick(mdp.Discount, places)
-			if err != nil {
+			problems, undrawn := f.pick(mdp.Discount, places)
+			if err := cmp.Or(err, undrawn); err != nil {
 				return nil, err
 			}
 			losses, err := scored(controller, problems, smallRounds)

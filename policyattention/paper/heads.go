@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -109,14 +110,11 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 		all = append(all, rows.Measure{Quantity: quantity, X: layer, Value: value})
 	}
 	whole, err := rowL1(model, contexts, exact)
-	if err != nil {
+	attention, tokens, failed := traces(model, contexts)
+	if err := cmp.Or(err, failed); err != nil {
 		return nil, err
 	}
 	add("row_l1", math.NaN(), whole)
-	attention, tokens, err := traces(model, contexts)
-	if err != nil {
-		return nil, err
-	}
 	var every []int
 	var without []*train.Model
 	for i, to := range attention {
@@ -131,10 +129,9 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 			return nil, err
 		}
 		without = append(without, changed)
-		add("own", layer, to[0])
-		add("state", layer, to[1])
-		add("action", layer, to[2])
-		add("others", layer, to[3])
+		for k, whom := range []string{"own", "state", "action", "others"} {
+			add(whom, layer, to[k])
+		}
 		add("without", layer, oneStep)
 	}
 	ratios, _, err := h.loops(h.Alone, h.Rounds, h.Eta, without...)
@@ -149,13 +146,11 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 		return nil, err
 	}
 	oneStep, err := rowL1(alone, contexts, exact)
-	if err != nil {
+	ratios, _, failed = h.loops(h.Contexts, h.Rounds, h.Eta, model, alone)
+	if err := cmp.Or(err, failed); err != nil {
 		return nil, err
 	}
 	add("without_all", math.NaN(), oneStep)
-	if ratios, _, err = h.loops(h.Contexts, h.Rounds, h.Eta, model, alone); err != nil {
-		return nil, err
-	}
 	add("loop", math.NaN(), ratios[0])
 	add("loop_without_all", math.NaN(), ratios[1])
 	var prior, gain []float64
@@ -309,11 +304,8 @@ func (x sizes) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err 
 			return all, err
 		}
 		oneStep, err := rowL1(other, contexts, exact)
-		if err != nil {
-			return all, err
-		}
-		ratios, locked, err := x.loops(x.Problems, x.Rounds, x.Eta, other)
-		if err != nil {
+		ratios, locked, failed := x.loops(x.Problems, x.Rounds, x.Eta, other)
+		if err := cmp.Or(err, failed); err != nil {
 			return all, err
 		}
 		size := float64(states)

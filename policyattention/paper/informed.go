@@ -16,21 +16,18 @@ import (
 )
 
 type (
-	maker     = func(method.Case) (control.Controller, error)
-	source    = func(method.Case) (control.Actor, error)
-	estimator = func(told baseline.Told, own []float64) baseline.Estimator
-	agent     = func(told baseline.Told, values []float64) baseline.Agent
+	maker  = func(method.Case) (control.Controller, error)
+	source = func(method.Case) (control.Actor, error)
 )
 
 // withModel are controllers of the study with equal information besides those of methods, where P and r can
 // be read: PMD, PolicyAttention and the decoder, and references. Their first values are η and the start.
 var withModel = map[string]maker{
-	"exact-pmd":       loop(control.ExactPMD),
-	"policyattention": exactly(trained),
-	"any":             exactly(anyActor),
-	"decoder":         byDecoder,
-
-	"natural-gradient": loop(baseline.NaturalPolicyGradient),
+	"exact-pmd":        loop(control.ExactPMD, exact),
+	"policyattention":  loop(control.ExactPMD, trained),
+	"any":              loop(control.ExactPMD, anyActor),
+	"decoder":          byDecoder,
+	"natural-gradient": loop(baseline.NaturalPolicyGradient, exact),
 	"value-iteration":  func(method.Case) (control.Controller, error) { return baseline.ValueIteration(), nil },
 	"policy-iteration": func(method.Case) (control.Controller, error) { return baseline.PolicyIteration(), nil },
 }
@@ -52,9 +49,7 @@ var withSamples = map[string]maker{
 	"q-learning": by(func(t baseline.Told, v []float64) baseline.Agent {
 		return baseline.QLearning(t, v[0], last(v, 1))
 	}),
-	"sarsa": by(func(t baseline.Told, v []float64) baseline.Agent {
-		return baseline.Sarsa(t, v[0], v[1])
-	}),
+	"sarsa": by(func(t baseline.Told, v []float64) baseline.Agent { return baseline.Sarsa(t, v[0], v[1]) }),
 	"certainty-equivalence": by(func(t baseline.Told, v []float64) baseline.Agent {
 		return baseline.CertaintyEquivalence(t, last(v, 0))
 	}),
@@ -93,24 +88,17 @@ func shrunk(t baseline.Told, v []float64) baseline.Estimator   { return baseline
 func every(t baseline.Told, _ []float64) baseline.Estimator    { return baseline.All(t) }
 func temporal(t baseline.Told, v []float64) baseline.Estimator { return baseline.TD(t, v[0]) }
 
-// loop is a loop that reads the model.
-func loop(of func(eta float64) control.Loop) maker {
-	return func(c method.Case) (control.Controller, error) {
-		return begun{of(c.Values[0]), method.StartOf(c.Values[1])}, nil
-	}
-}
-
-// exactly is an actor with the exact critic.
-func exactly(actor source) maker {
-	return func(c method.Case) (control.Controller, error) {
-		a, err := actor(c)
-		return begun{control.Loop{Actor: a, Critic: control.ExactCritic{}, Eta: c.Values[0]},
-			method.StartOf(c.Values[1])}, err
+// loop is a loop that reads the model, with an actor.
+func loop(of func(eta float64) control.Loop, actor source) maker {
+	return func(c method.Case) (_ control.Controller, err error) {
+		l := of(c.Values[0])
+		l.Actor, err = actor(c)
+		return begun{l, method.StartOf(c.Values[1])}, err
 	}
 }
 
 // on is an actor on estimated values.
-func on(estimate estimator, actor source) maker {
+func on(estimate func(told baseline.Told, own []float64) baseline.Estimator, actor source) maker {
 	return func(c method.Case) (control.Controller, error) {
 		a, err := actor(c)
 		critic := baseline.Sampled(c.Source(), c.Root, func(t baseline.Told) baseline.Estimator {
@@ -121,7 +109,7 @@ func on(estimate estimator, actor source) maker {
 }
 
 // by is an agent of package baseline.
-func by(make agent) maker {
+func by(make func(told baseline.Told, values []float64) baseline.Agent) maker {
 	return func(c method.Case) (control.Controller, error) {
 		return baseline.Agents{Source: c.Source(), Root: c.Root, New: func(t baseline.Told) (baseline.Agent, error) {
 			return make(t, c.Values), nil
@@ -142,11 +130,11 @@ func trained(c method.Case) (control.Actor, error) {
 
 // anyActor is the actor for any MDP with the read-out of its network alone.
 func anyActor(c method.Case) (control.Actor, error) {
-	forward, err := anyForward(c.Models, anymdp.Standard(anymdp.Identities[c.Run]))
+	model, err := method.Network(c.Models, anymdp.Standard(anymdp.Identities[c.Run]))
 	if err != nil {
 		return nil, err
 	}
-	return anymdp.NewActor(forward, anymdp.Network)
+	return anymdp.NewActor(model.Sequences, anymdp.Network)
 }
 
 // decoderMost is the largest step size that the decoder is made for.

@@ -36,18 +36,12 @@ func (s *Store) informed(i informed, horizon any, runs int) ([][]float64, error)
 }
 
 // rowsOf returns the rows behind these losses, none of a method that was not run so.
-func (s *Store) rowsOf(i informed, horizon any) (of Rows) {
-	switch horizon := horizon.(type) {
-	case int:
-		untuned := 0
-		if i.untuned {
-			untuned = 1
-		}
-		of = s.Block("equal").At(horizon).Where(Column("information").Is(i.information), Column("n").Is(i.n),
-			Column("untuned").Is(untuned))
-	default:
-		of = s.Block("equal-sharpness").At(20).Where(Column("start").Is(horizon),
-			Recipe.Is(rows.Condition(i.information, i.n, i.untuned)))
+func (s *Store) rowsOf(i informed, horizon any) Rows {
+	of := s.Block("equal-sharpness").At(20).Where(Column("start").Is(horizon),
+		Recipe.Is(rows.Condition(i.information, i.n, i.untuned)))
+	if t, ok := horizon.(int); ok {
+		of = s.Block("equal").At(t).Where(Column("information").Is(i.information), Column("n").Is(i.n),
+			Column("untuned").Is(map[bool]int{true: 1}[i.untuned]))
 	}
 	return of.Where(Method.Is(i.method), S.Is(i.states))
 }
@@ -95,16 +89,10 @@ func (s *Store) equal() (t Table) {
 }
 
 // greedy is what the first round of policy iteration leaves of the study's problems.
-func (s *Store) greedy() (t Table) {
-	t.Columns = []string{"S", "share solved"}
-	rows := s.Block("equal").Where(Method.Is("policy-iteration"), Column("round").Is(1))
-	t.err = rows.err
-	for _, states := range rows.Values(S) {
-		loss := rows.Where(S.Is(states)).Number("loss")
-		solved := slices.DeleteFunc(slices.Clone(loss), func(x float64) bool { return x > 1e-9 })
-		t.Add(states, float64(len(solved))/float64(len(loss)))
-	}
-	return t
+func (s *Store) greedy() Table {
+	return s.Block("equal").Where(Method.Is("policy-iteration")).At(1).By(S).with("share solved", func(l line) any {
+		return 1 - stats.TailOf(slices.Concat(l.group.sample...), 1e-9).Above
+	})
 }
 
 // besideOurs returns a row's mean loss and, but for generative samples, how far it lies above PolicyAttention's with

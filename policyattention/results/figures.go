@@ -94,8 +94,7 @@ func (s *Store) figure2() (string, []*report.Panel, error) {
 		line := report.Series{Name: "S = " + states, Colour: sizeColours[states]}
 		fitted := steps.Where(S.Is(states)).By("eta")
 		for _, l := range fitted.lines {
-			line.X = append(line.X, l.group.number("eta"))
-			line.Y = append(line.Y, stats.Median(stats.RunMedians(l.group.sample)))
+			line.X, line.Y = append(line.X, l.group.number("eta")), append(line.Y, l.group.median())
 		}
 		t.err, b.Series = errors.Join(t.err, fitted.err), append(b.Series, line)
 	}
@@ -171,10 +170,8 @@ func overRounds(p *report.Panel, rows Rows, name, colour string, of ...func([]fl
 	}
 	groups, err := rows.At(horizons...).groups(nil)
 	for i, summary := range of {
-		line := report.Series{Colour: colour, Dashed: i > 0}
-		if i == 0 {
-			line.Name = name
-		}
+		line := report.Series{Name: name, Colour: colour, Dashed: i > 0}
+		name = "" // of the second
 		for _, g := range groups {
 			line.X, line.Y = append(line.X, g.number(T)), append(line.Y, summary(slices.Concat(g.sample...)))
 		}
@@ -218,15 +215,10 @@ func (s *Store) tuningFigure() (title string, panels []*report.Panel, err error)
 			Y: "median loss at T = 20", LogX: true, LogY: true}
 		for _, start := range []string{"initial", "uniform"} {
 			t := s.Block("tuning").Where(Method.Is("liang-lai"), Recipe.Is(None), S.Is(states)).
-				Where(Column("start").Is(start)).At(20).By("alpha", "beta")
+				Where(Column("start").Is(start)).At(20).By("alpha", "beta").least(group.median, "alpha")
 			line := report.Series{Name: "from " + start}
 			for _, l := range t.lines {
-				loss, alpha := stats.Median(l.group.sample[0]), l.group.number("alpha")
-				if n := len(line.X); n == 0 || line.X[n-1] != alpha {
-					line.X, line.Y = append(line.X, alpha), append(line.Y, loss)
-				} else {
-					line.Y[n-1] = min(line.Y[n-1], loss)
-				}
+				line.X, line.Y = append(line.X, l.group.number("alpha")), append(line.Y, l.group.median())
 			}
 			p.Series, err = append(p.Series, line), errors.Join(err, t.err)
 		}
@@ -259,9 +251,8 @@ func (s *Store) equalFigure() (title string, panels []*report.Panel, err error) 
 	}{
 		{"with the model", "model", 0, []string{"policyattention", "exact-pmd", "liang-lai", "value-iteration",
 			"policy-iteration"}},
-		{"20 on-policy transitions a round", "window", 20,
-			[]string{"policyattention-td", "liang-lai", "q-learning", "certainty-equivalence",
-				"algorithm-distillation"}},
+		{"20 on-policy transitions a round", "window", 20, []string{"policyattention-td", "liang-lai", "q-learning",
+			"certainty-equivalence", "algorithm-distillation"}},
 	} {
 		p := &report.Panel{Title: x.title, X: "round", Y: "mean loss", LogX: true, LogY: true}
 		rows := s.Block("equal").Where(S.Is(8), Column("information").Is(x.information), Column("n").Is(x.n),

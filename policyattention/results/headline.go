@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -76,19 +75,13 @@ func (s *Store) oneStep(recipe, states string) (Cell, error) {
 
 // sizes is how networks with attention and without do at sizes that they were not trained on.
 func (s *Store) sizes() (t Table) {
-	t.Columns = []string{"a pair sees", "trained at S", "S", "runs", "one-step row-L1", "means / exact PMD", "locked"}
-	all := s.Block("sizes-numbers").Of("value")
 	for _, x := range seen {
-		cells := all.Where(Recipe.Is(x.recipe)).By(S, "x", "quantity").Mean()
-		t.err = errors.Join(t.err, cells.err)
-		for at := range slices.Chunk(cells.lines, 3) {
-			row := []any{x.pair, at[0].group.key[S], at[0].group.key["x"], len(at[0].group.sample)}
-			for _, l := range at {
-				row = append(row, said(l.last))
-			}
-			t.Add(row...)
-		}
+		cells := s.Block("sizes-numbers").Of("value").Where(Recipe.Is(x.recipe)).By(S, "x", "quantity").Mean().across()
+		t = t.Then(cells.each(func(l *line) {
+			l.entries = slices.Concat([]any{x.pair}, l.entries[:2], []any{len(l.group.sample)}, l.entries[2:])
+		}))
 	}
+	t.Columns = []string{"a pair sees", "trained at S", "S", "runs", "one-step row-L1", "means / exact PMD", "locked"}
 	return t
 }
 
@@ -104,14 +97,8 @@ func (s *Store) heads() (t Table) {
 		}
 		of := func(quantity string, layer int) []float64 { return values(quantity, Column("x").Is(layer)) }
 		mean := func(quantity string, layer int) float64 { return stats.Mean(of(quantity, layer)) }
-		spread := func(of []float64) report.Interval {
-			if len(of) == 0 {
-				of = []float64{math.NaN()}
-			}
-			return report.Interval{Lo: slices.Min(of), Hi: slices.Max(of)}
-		}
 		written := func(quantity string) string {
-			i := spread(values(quantity))
+			i := span(values(quantity))
 			return report.Number(i.Lo) + " to " + report.Number(i.Hi)
 		}
 		whole := values("row_l1")
@@ -127,7 +114,7 @@ func (s *Store) heads() (t Table) {
 				without[i] /= whole[i*len(whole)/len(without)]
 			}
 			t.Add(states, layer, mean("own", layer), mean("state", layer), mean("action", layer), mean("others", layer),
-				spread(without), spread(of("loop_without", layer)), mean("prior_r2", layer), mean("gain_r2", layer))
+				span(without), span(of("loop_without", layer)), mean("prior_r2", layer), mean("gain_r2", layer))
 		}
 		t.Notes = append(t.Notes, fmt.Sprintf("S = %s, by run: without all heads row-L1 is %s, with them %s; the mean "+
 			"loss of the loop over exact PMD's is %s, with them %s.", states, written("without_all"), written("row_l1"),
@@ -152,26 +139,16 @@ func even(states string) (own, state, action float64) {
 func (s *Store) sharpness() (t Table) {
 	t.Columns = []string{"method", "recipe", "S", "returned", "/ PA", "temperature", "at it", "at it / PA", "greedy",
 		"greedy / PA"}
-	tried := s.Block("sharpness").At(20).By(S, Method, Recipe, "alpha")
-	mean := func(l line) float64 { return stats.Mean(slices.Concat(l.group.sample...)) }
-	var best []line // of each method, recipe and S
-	for _, l := range tried.lines {
-		if last := len(best) - 1; last < 0 || best[last].group.policies() != l.group.policies() {
-			best = append(best, l)
-		} else if mean(l) < mean(best[last]) {
-			best[last] = l
-		}
-	}
-	t.err = tried.err
-	chosen := map[string]float64{}
-	for _, l := range best {
-		chosen[l.group.policies()] = l.group.number("alpha")
-	}
-	for _, l := range best {
-		own, ours := chosen[l.group.policies()], chosen["policyattention plain "+l.group.key[S]]
+	best := s.Block("sharpness").At(20).By(S, Method, Recipe, "alpha").least(group.mean, Method, Recipe, S)
+	t.err = best.err
+	best = best.match(best, func(g, o group) bool {
+		return o.key[Method] == "policyattention" && o.key[Recipe] == "plain" && same(S)(g, o)
+	})
+	for _, l := range best.lines {
+		own, ours := l.group.number("alpha"), l.reference.number("alpha")
 		row := []any{l.entries[1], l.entries[2], l.entries[0]}
 		for k, temperatures := range [][2]float64{{1, 1}, {own, ours}, {0, 0}} {
-			x, ratio, err := s.sharpened(l.group.key[Method], l.group.key[Recipe], l.group.key[S], temperatures)
+			x, ratio, err := s.sharpened(l.group, l.group.key[S], temperatures[0], temperatures[1])
 			t.err = errors.Join(t.err, err)
 			if k == 1 {
 				row = append(row, own)
@@ -183,19 +160,16 @@ func (s *Store) sharpness() (t Table) {
 	return t
 }
 
-// policies names those of a method, recipe and S.
-func (g group) policies() string { return g.key[Method] + " " + g.key[Recipe] + " " + g.key[S] }
-
-// sharpened is the mean loss of a method's policies in the benchmark at T = 20, and its ratio to that of
-// PolicyAttention's, at temperatures of the two.
-func (s *Store) sharpened(method, recipe, states string, temperatures [2]float64) (mean, ratio string, err error) {
+// sharpened is the mean loss of the policies of a group's method and recipe in the benchmark at T = 20, and its ratio
+// to that of PolicyAttention's, at temperatures of the two.
+func (s *Store) sharpened(of group, states string, own, ours float64) (mean, ratio string, err error) {
 	at := s.Block("sharpened").At(20).Where(S.Is(states))
-	theirs, err := at.Where(Method.Is(method), Recipe.Is(recipe), Column("alpha").Is(temperatures[0])).one()
-	ours, missing := at.Where(Method.Is("policyattention"), Column("alpha").Is(temperatures[1])).one()
+	x, err := at.Where(Method.Is(of.key[Method]), Recipe.Is(of.key[Recipe]), Column("alpha").Is(own)).one()
+	y, missing := at.Where(Method.Is("policyattention"), Column("alpha").Is(ours)).one()
 	if err := cmp.Or(err, missing); err != nil {
 		return "", "", err
 	}
-	x, err := statistics["mean-over-problems"](theirs.sample, nil)
-	r, failed := stats.RatioOverProblems(theirs.sample, ours.sample)
-	return x.Text(report.Number), r.Text(report.Number), cmp.Or(err, failed)
+	m, err := statistics["mean-over-problems"](x.sample, nil)
+	r, failed := stats.RatioOverProblems(x.sample, y.sample)
+	return m.Text(report.Number), r.Text(report.Number), cmp.Or(err, failed)
 }

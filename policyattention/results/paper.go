@@ -41,22 +41,18 @@ type Paper []Claim
 var files embed.FS
 
 // content is that of a file of this package.
-func content(file string) string {
-	b, err := files.ReadFile(file)
+func content(file string) string { return string(must(files.ReadFile(file))) }
+
+// must is what is made of a file of this package, which has no errors.
+func must[T any](made T, err error) T {
 	if err != nil {
 		panic(err)
 	}
-	return string(b)
+	return made
 }
 
 // ThePaper are the claims of the paper, claims.tsv.
-var ThePaper = func() Paper {
-	p, err := ReadPaper(content("claims.tsv"))
-	if err != nil {
-		panic(err) // a file of this package
-	}
-	return p
-}()
+var ThePaper = must(ReadPaper(content("claims.tsv")))
 
 // ReadPaper reads lines of section, sentence, printed number, query, rule and reason, separated by
 // tabs, below a line of headings. It returns an error if a line is malformed or asks a query again.
@@ -274,8 +270,7 @@ func judge(c Claim, here Cell) (Verdict, float64, error) {
 	return Differs, math.NaN(), nil
 }
 
-// Claims judges all claims. A claim whose rows are missing is in the error, and stands without a
-// verdict.
+// Claims judges all claims. A claim whose rows are missing is in the error, and stands without a verdict.
 func (s *Store) Claims(p Paper) (all []Judged, err error) {
 	for _, c := range p {
 		j, e := s.Judge(c)

@@ -7,17 +7,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gonum.org/v1/gonum/floats"
+
+	"icrl/policyattention/stats"
 )
 
 // Ask answers a query such as
 //
 //	ratio benchmark method=policyattention s=8 t=20 / method=exact-pmd
 //
-// a statistic, a block, and values of its columns; after the slash, in what the rows that it is
-// compared with differ (block= for another block, a column without a value for all of its values).
-// The statistics are median, mean, mean-over-problems, ratio, difference, paired, ratio-of-means, and with intervals over
-// problems alone over-problems (a ratio of means), locked and improvement. The key of= names another
-// column than the loss.
+// a statistic, a block, and values of its columns; after the slash, in what the rows that it is compared with differ
+// (block= for another block, a column without a value for all of its values). The statistics are median, mean,
+// mean-over-problems, ratio, difference, paired, ratio-of-means, and with intervals over problems alone over-problems
+// (a ratio of means), locked and improvement. The key of= names another column than the loss.
 func (s *Store) Ask(question string) (Cell, error) {
 	statistic, x, y, err := s.asked(question)
 	if err != nil {
@@ -110,4 +113,96 @@ func keys(g group, from *group) (text string) {
 		text += " of=" + string(g.of)
 	}
 	return text
+}
+
+// alone are the statistics of a sample by itself.
+var alone = []string{"median", "mean", "mean-over-problems"}
+
+// statistics are what tables and queries estimate of a sample x [runs][problems], but for those above beside that of a
+// reference y.
+var statistics = map[string]func(x, y [][]float64) (stats.Estimate, error){
+	"median": func(x, _ [][]float64) (stats.Estimate, error) { return stats.Standard.Median(x) },
+	"mean":   runMeans,
+	"mean-over-problems": func(x, _ [][]float64) (stats.Estimate, error) {
+		return stats.RatioOverProblems(x, [][]float64{slices.Repeat([]float64{1}, len(x[0]))})
+	},
+	"ratio":          stats.Standard.Ratio,
+	"difference":     stats.Standard.Difference,
+	"paired":         stats.Standard.PairedDifference,
+	"ratio-of-means": stats.Standard.RatioOfMeans,
+	"over-problems":  stats.RatioOverProblems, // of means, for other problems and the same networks
+	"improvement":    stats.Improvement,
+	"locked":         locked,
+	// The share of runs of which more than the share Often is locked.
+	"locking": func(x, y [][]float64) (stats.Estimate, error) {
+		e, err := locked(x, y)
+		often := slices.DeleteFunc(e.ByRun, func(share float64) bool { return share <= Often })
+		return stats.Share(float64(len(often)), len(x)), err
+	},
+}
+
+// locked is the share of problems that are more than Behind above the reference.
+func locked(x, y [][]float64) (stats.Estimate, error) {
+	e := stats.Share(excess(x, y).Above*float64(len(x[0])), len(x[0]))
+	for j := range x {
+		e.ByRun = append(e.ByRun, excess(x[j:j+1], y[j:j+1]).Above)
+	}
+	return e, nil
+}
+
+func runMeans(x, _ [][]float64) (e stats.Estimate, err error) {
+	for _, run := range x {
+		sum := 0.0
+		for _, v := range run {
+			sum += v
+		}
+		e.ByRun = append(e.ByRun, sum/float64(len(run)))
+	}
+	e.Value, e.Lo, e.Hi = stats.Median(e.ByRun), slices.Min(e.ByRun), slices.Max(e.ByRun)
+	return e, nil
+}
+
+// estimate estimates a statistic of a group, compared with a reference where the statistic needs
+// one. Without results it is the zero Cell.
+func estimate(statistic string, g, reference group) (c Cell, err error) {
+	of, ok := statistics[statistic]
+	if !ok {
+		return c, fmt.Errorf("results: no statistic %q", statistic)
+	}
+	x, y := g.sample, [][]float64(nil)
+	if !slices.Contains(alone, statistic) {
+		x, y = pair(g, reference)
+	}
+	if len(x) == 0 {
+		return c, nil
+	}
+	c.Query = query(statistic, g, reference)
+	if c.Estimate, err = of(x, y); err != nil {
+		return c, fmt.Errorf("results: %s: %w", c.Query, err)
+	}
+	return c, nil
+}
+
+// Often is the share of problems locked above which a run counts as one that locks up. It was fixed when five actors
+// of S = 4 had been seen, before the others were trained.
+const Often = .01
+
+// Behind is the excess above which a problem counts as far behind the reference.
+const Behind = .05
+
+func excess(x, y [][]float64) stats.Tail {
+	all := slices.Concat(x...)
+	floats.Sub(all, slices.Concat(y...))
+	return stats.TailOf(all, Behind)
+}
+
+// pair keeps the runs whose seed both have. What is not trained has one run, with the seed 0, for
+// the runs of all seeds.
+func pair(x, y group) (a, b [][]float64) {
+	for j, run := range x.runs {
+		if k := slices.IndexFunc(y.runs, func(other string) bool { return other == "0" || other == run }); k >= 0 {
+			a, b = append(a, x.sample[j]), append(b, y.sample[k])
+		}
+	}
+	return a, b
 }

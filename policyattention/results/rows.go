@@ -134,19 +134,14 @@ func (s *Store) File(path, name string) Rows {
 }
 
 // Columns lists the columns of the rows.
-func (r Rows) Columns() []Column {
-	return slices.Sorted(maps.Keys(r.data.columns))
-}
+func (r Rows) Columns() []Column { return slices.Sorted(maps.Keys(r.data.columns)) }
 
 // Where keeps the rows that pass all filters.
 func (r Rows) Where(filters ...Filter) Rows {
 	for _, f := range filters {
-		if r.err != nil {
-			return r
-		}
 		fails, err := r.test(f)
-		if err != nil {
-			r.at, r.err = nil, fmt.Errorf("results: block %s: %w", r.block, err)
+		if r.err = cmp.Or(r.err, err); r.err != nil {
+			r.at = nil
 			return r
 		}
 		r.at, r.fixed = slices.DeleteFunc(slices.Clone(r.at), fails), append(slices.Clone(r.fixed), f)
@@ -158,7 +153,7 @@ func (r Rows) Where(filters ...Filter) Rows {
 func (r Rows) test(f Filter) (func(int) bool, error) {
 	c, ok := r.data.columns[f.column]
 	if !ok {
-		return nil, fmt.Errorf("no column %q, want one of %q", f.column, r.Columns())
+		return nil, fmt.Errorf("results: block %s: no column %q, want one of %q", r.block, f.column, r.Columns())
 	}
 	var want []float64
 	for _, v := range f.values {
@@ -167,7 +162,7 @@ func (r Rows) test(f Filter) (func(int) bool, error) {
 			x, err = strconv.ParseFloat(v, 64)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("column %s holds numbers, not %q", f.column, v)
+			return nil, fmt.Errorf("results: block %s: column %s holds numbers, not %q", r.block, f.column, v)
 		}
 		want = append(want, x)
 	}
@@ -198,10 +193,9 @@ func (r Rows) Number(c Column) (values []float64) {
 
 // Values returns the different values of a column in the order of their first row.
 func (r Rows) Values(c Column) (values []string) {
-	seen := map[string]bool{}
 	for _, i := range r.at {
-		if v := r.data.value(c, i); !seen[v] {
-			seen[v], values = true, append(values, v)
+		if v := r.data.value(c, i); !slices.Contains(values, v) {
+			values = append(values, v)
 		}
 	}
 	return values
@@ -226,11 +220,6 @@ func (d *data) cell(c Column, i int) float64 {
 	return d.columns[c].values[i]
 }
 
-// alike reports whether two rows have the same values.
-func (d *data) alike(columns []Column, i, j int) bool {
-	return !slices.ContainsFunc(columns, func(c Column) bool { return d.cell(c, i) != d.cell(c, j) })
-}
-
 // group is a table [runs][problems] of one column, with what its rows share.
 type group struct {
 	key    map[Column]string
@@ -247,7 +236,8 @@ func (r Rows) groups(columns []Column) ([]group, error) {
 	}
 	parts, order, key := map[string][]int{}, []string{}, ""
 	for k, i := range r.at {
-		if k == 0 || !r.data.alike(columns, i, r.at[k-1]) {
+		differs := func(c Column) bool { return r.data.cell(c, i) != r.data.cell(c, r.at[k-1]) }
+		if k == 0 || slices.ContainsFunc(columns, differs) {
 			key = ""
 			for _, c := range columns {
 				key += r.data.value(c, i) + "\x00"
@@ -321,11 +311,10 @@ func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 		return g, fmt.Errorf("no column of numbers %q", r.of)
 	}
 	for _, c := range []Column{Method, Recipe, S, Step, Family} {
-		for _, i := range at {
-			if !r.data.alike([]Column{c}, i, at[0]) {
-				return g, fmt.Errorf("a group with %s %q and %q: choose one, or group by %s",
-					c, r.data.value(c, at[0]), r.data.value(c, i), c)
-			}
+		k := slices.IndexFunc(at, func(i int) bool { return r.data.cell(c, i) != r.data.cell(c, at[0]) })
+		if k >= 0 {
+			return g, fmt.Errorf("a group with %s %q and %q: choose one, or group by %s", c, r.data.value(c, at[0]),
+				r.data.value(c, at[k]), c)
 		}
 	}
 	runs := map[float64]map[float64][]float64{} // values by seed and problem
@@ -355,17 +344,15 @@ func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 
 // reduce is the one value of a problem: its loss, or the mean over rounds of a residual.
 func (r Rows) reduce(values []float64, t int) (mean float64, err error) {
-	if r.of == "loss" || t == 0 {
-		if len(values) != 1 {
-			return 0, fmt.Errorf("%d values, want one", len(values))
-		}
-		return values[0], nil
+	want := 1
+	if r.of != "loss" {
+		want = max(want, t)
 	}
-	if len(values) != t {
-		return 0, fmt.Errorf("%d rounds, want %d", len(values), t)
+	if len(values) != want {
+		return 0, fmt.Errorf("%d values, want %d", len(values), want)
 	}
 	for _, v := range values {
-		mean += v / float64(t)
+		mean += v / float64(want)
 	}
 	return mean, nil
 }

@@ -45,7 +45,8 @@ func (s *Store) frontier() Table {
 		t.lines[i].entries = append(t.lines[i].entries[:3:3], ThePaper.Printed(y.Query), y,
 			report.Interval{Lo: y.Lo, Hi: y.Hi}, ThePaper.Printed(x.Query), x, rowL1.lines[i].last, front)
 	}
-	t.Columns = append(t.Columns[:3:3], "paper", "median", "95 % interval", "ζ: paper", "ζ", "row-L1", "non-dominated")
+	t.Columns = append(t.Columns[:3:3], "paper", "median", "95 % interval", "ζ: paper", "ζ", "row-L1",
+		"non-dominated")
 	return t.Against(s.exact("confirmation").At(20).By(S).Then(s.exact("benchmark").At(20).By(S))).WithTail()
 }
 
@@ -151,64 +152,55 @@ var printedSteps = map[string]string{"8": "2 0.2", "16": "2 0.8"}
 func (s *Store) tuning() (t Table) {
 	t.Columns = []string{"method", "S", "setting", "α", "β", "T = 20", "mean", "99 %", "worst", "T = 40"}
 	by := []Column{Method, Recipe, S, "start", "alpha", "beta"}
-	at20, at40 := s.Block("tuning").At(20).By(by...), s.Block("tuning").At(40).By(by...)
-	if t.err = errors.Join(at20.err, at40.err); t.err != nil {
-		return t
-	}
-	row := func(setting string, i int) []any {
-		l := at20.lines[i]
+	all := s.Block("tuning").At(20).By(by...).match(s.Block("tuning").At(40).By(by...), same(by...))
+	t.err = all.err
+	add := func(l line, which string) {
+		recipe := l.group.key[Recipe]
+		setting := strings.ReplaceAll(recipe, "-", " ")
+		if which != "" {
+			setting = which + ", from " + strings.ReplaceAll(l.group.key["start"], "initial", "π₀")
+		}
+		if which != "" && recipe != "" {
+			setting += ", dense " + recipe
+		}
 		tail := stats.TailOf(l.group.sample[0], 1)
-		return []any{l.entries[0], l.entries[2], setting, l.entries[4], l.entries[5], stats.Median(l.group.sample[0]),
-			stats.Mean(l.group.sample[0]), tail.P99, tail.Worst, stats.Median(at40.lines[i].group.sample[0])}
+		t.Add(l.entries[0], l.entries[2], setting, l.entries[4], l.entries[5], l.group.median(),
+			stats.Mean(l.group.sample[0]), tail.P99, tail.Worst, l.reference.median())
 	}
-	best, rows := map[string]int{}, []line(nil) // indices of rows by size and setting
-	for i, l := range at20.lines {
-		key := l.group.key
-		if key[Method] != "liang-lai" {
-			t.Add(row(strings.ReplaceAll(key[Recipe], "-", " "), i)...)
-			continue
-		}
-		setting := "from " + strings.ReplaceAll(key["start"], "initial", "π₀")
-		if key[Recipe] != "" {
-			setting += ", dense " + key[Recipe]
-		}
-		if key["alpha"]+" "+key["beta"] == printedSteps[key[S]] {
-			t.Add(row("paper's, "+setting, i)...)
-		}
-		of := row("best, "+setting, i)
-		if at, seen := best[key[S]+setting]; !seen {
-			best[key[S]+setting], rows = len(rows), append(rows, line{entries: of})
-		} else if of[5].(float64) < rows[at].entries[5].(float64) {
-			rows[at].entries = of
+	for _, l := range all.lines {
+		if key := l.group.key; key[Method] != "liang-lai" {
+			add(l, "")
+		} else if key["alpha"]+" "+key["beta"] == printedSteps[key[S]] {
+			add(l, "paper's")
 		}
 	}
-	t.lines = append(t.lines, rows...)
+	grid := all.keep(func(l line) bool { return l.group.key[Method] == "liang-lai" })
+	for _, l := range grid.least(group.median, Recipe, S, "start").lines {
+		add(l, "best")
+	}
 	return t
 }
 
 func (s *Store) critics() Table {
-	learned := Method.Is("policyattention-learned-critic")
 	of := func(block string, filters ...Filter) Table {
 		return s.Block(block).Where(filters...).At(Horizons...).By(Method, S, T)
 	}
-	exact, loops := Method.Is("exact-pmd"), of("critics")
-	t := of("confirmation", learned, S.Is(4)).Then(of("benchmark", learned, S.Is(8))).Then(loops)
-	oracle := of("confirmation", exact).Then(of("benchmark", exact, S.Is(8)))
-	return t.match(s.Block("backups").Of("error").By(Method, S), func(g, o group) bool {
-		return g.key[Method] == o.key[Method] && g.key[S] == o.key[S]
-	}).
+	exact := func(block string) Table { return s.exact(block).At(Horizons...).By(S) }
+	learned, loops := Method.Is("policyattention-learned-critic"), of("critics")
+	return of("confirmation", learned, S.Is(4)).Then(of("benchmark", learned, S.Is(8))).Then(loops).
+		match(s.Block("backups").Of("error").By(Method, S), same(Method, S)).
 		with("error of a backup", func(l line) any {
 			c, _ := estimate("mean", l.reference, group{}) // a mean has no error
 			return c.shown()
 		}).
-		match(oracle, func(g, o group) bool { return g.key[S] == o.key[S] && g.key[T] == o.key[T] }).
+		Against(exact("confirmation").Then(exact("benchmark"))).
 		Ratio().WithInterval().estimate("ratio-of-means", "means / exact PMD").WithInterval().WithTail().
 		match(loops, func(g, o group) bool {
 			mean := "sample-mean"
 			if strings.HasPrefix(g.key[Method], "policyattention") {
 				mean = "policyattention-sample-mean"
 			}
-			return o.key[Method] == mean && g.key[Method] != mean && g.key[S] == o.key[S] && g.key[T] == o.key[T]
+			return o.key[Method] == mean && g.key[Method] != mean && same(S, T)(g, o)
 		}).
 		estimate("ratio-of-means", "means / mean of samples").WithInterval().Paired().WithInterval()
 }
@@ -247,16 +239,22 @@ func (s *Store) anySets() (t Table) {
 	for _, readout := range []string{"prior", "network", "mixed"} {
 		for _, horizon := range []int{20, 40, 100} {
 			rows := all.Where(Column("readout").Is(readout), Column("round").Is(horizon))
-			excess, exact := rows.Number("excess"), rows.Number("exact")
-			if t.err = rows.err; t.err != nil || len(excess) == 0 {
-				return t
-			}
-			tail, mean := stats.TailOf(excess, .02), stats.Mean(exact)
+			excess, mean := rows.Number("excess"), stats.Mean(rows.Number("exact"))
+			tail := spread(excess)
 			t.Add(readout, horizon, len(excess), stats.Median(excess), tail.P99, tail.Worst, tail.Above,
 				(mean+stats.Mean(excess))/mean)
 		}
 	}
+	t.err = all.err
 	return t
+}
+
+// spread is how values lie, and the share of them above .02; it is NaN of none.
+func spread(values []float64) stats.Tail {
+	if len(values) == 0 {
+		values = []float64{math.NaN()}
+	}
+	return stats.TailOf(values, .02)
 }
 
 // cliffs is where the actor for any MDP might lock up.
@@ -266,15 +264,12 @@ func (s *Store) cliffs() (t Table) {
 	all := s.Block("any").Where(Recipe.Is(None), Column("round").Is(40))
 	for _, states := range []int{4, 8, 16} {
 		set := all.Where(Column("set").Is(fmt.Sprintf("cliff, S = %d", states)))
-		prior := set.Where(Column("readout").Is("prior"))
-		excess, other := prior.Number("excess"), set.Where(Column("readout").Is("network")).Number("excess")
-		if t.err = prior.err; t.err != nil || len(excess) == 0 || len(other) == 0 {
-			return t
-		}
-		added, alone := stats.TailOf(excess, .02), stats.TailOf(other, .02)
-		exact := slices.Max(prior.Number("exact"))
-		t.Add(states, len(excess), exact, added.Worst, added.Above, alone.Worst, alone.Above)
+		prior, network := set.Where(Column("readout").Is("prior")), set.Where(Column("readout").Is("network"))
+		added, alone := spread(prior.Number("excess")), spread(network.Number("excess"))
+		t.Add(states, len(prior.at), spread(prior.Number("exact")).Worst, added.Worst, added.Above, alone.Worst,
+			alone.Above)
 	}
+	t.err = all.err
 	return t
 }
 
@@ -284,27 +279,22 @@ func (s *Store) anyAttention() (t Table) {
 		"above .02"}
 	all := s.Block("any").Where(Column("round").Is(40))
 	seeds := all.Where(Recipe.Is("attention=none")).Values(Seed)
-	if t.err = all.err; t.err != nil || len(seeds) == 0 {
-		return t
-	}
 	for i, set := range []Filter{Column("set").Not(anyCliffs...), Column("set").Is(anyCliffs...)} {
 		for _, readout := range []string{"prior", "network"} {
 			for j, recipe := range []string{None, "attention=none"} {
+				rows := all.Where(set, Column("readout").Is(readout), Recipe.Is(recipe))
 				var pooled, byRun []float64
 				for _, seed := range seeds {
-					rows := all.Where(set, Column("readout").Is(readout), Recipe.Is(recipe), Seed.Is(seed))
-					excess := rows.Number("excess")
-					if t.err = rows.err; t.err != nil || len(excess) == 0 {
-						return t
-					}
-					pooled, byRun = append(pooled, excess...), append(byRun, stats.TailOf(excess, .02).P99)
+					excess := rows.Where(Seed.Is(seed)).Number("excess")
+					pooled, byRun = append(pooled, excess...), append(byRun, spread(excess).P99)
 				}
-				tail := stats.TailOf(pooled, .02)
+				tail := spread(pooled)
 				t.Add([]string{"all sets", "cliffs"}[i], readout, []string{"its state", "itself"}[j], len(pooled),
-					report.Interval{Lo: slices.Min(byRun), Hi: slices.Max(byRun)}, tail.Worst, tail.Above)
+					span(byRun), tail.Worst, tail.Above)
 			}
 		}
 	}
+	t.err = all.err
 	return t
 }
 

@@ -1,11 +1,11 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
-
-	"gonum.org/v1/gonum/floats"
 
 	"icrl/policyattention/report"
 	"icrl/policyattention/stats"
@@ -70,11 +70,11 @@ func (r Rows) By(columns ...Column) (t Table) {
 	for _, g := range groups {
 		l := line{group: g}
 		for _, c := range columns {
+			value := g.key[c]
 			if c == Method {
-				l.entries = append(l.entries, r.label(g.key[c]))
-			} else {
-				l.entries = append(l.entries, g.key[c])
+				value = r.label(value)
 			}
+			l.entries = append(l.entries, value)
 		}
 		t.lines = append(t.lines, l)
 	}
@@ -99,21 +99,20 @@ func (t Table) with(name string, entry func(line) any) Table {
 // Against sets what the verbs after it compare each row with: the row of the other table that has
 // the same values in the columns which both were grouped by.
 func (t Table) Against(other Table) Table {
-	return t.match(other, func(g, o group) bool {
-		for _, c := range t.by {
-			if slices.Contains(other.by, c) && g.key[c] != o.key[c] {
-				return false
-			}
-		}
-		return g.key[T] == o.key[T]
-	})
+	both := slices.DeleteFunc(slices.Clone(t.by), func(c Column) bool { return !slices.Contains(other.by, c) })
+	return t.match(other, same(append(both, T)...))
+}
+
+// same reports whether groups have the same values in some columns.
+func same(columns ...Column) func(g, o group) bool {
+	return func(g, o group) bool {
+		return !slices.ContainsFunc(columns, func(c Column) bool { return g.key[c] != o.key[c] })
+	}
 }
 
 // match compares each row with the first of the other table that fits it.
 func (t Table) match(other Table, fits func(g, o group) bool) Table {
-	if t.err == nil {
-		t.err = other.err
-	}
+	t.err = cmp.Or(t.err, other.err)
 	return t.each(func(l *line) {
 		l.reference = group{}
 		if i := slices.IndexFunc(other.lines, func(o line) bool { return fits(l.group, o.group) }); i >= 0 {
@@ -142,75 +141,6 @@ func (t Table) Paired() Table { return t.estimate("paired", "difference by probl
 
 // RatioOfMeans adds the median over runs of the ratio of mean losses.
 func (t Table) RatioOfMeans() Table { return t.estimate("ratio-of-means", "ratio of means") }
-
-// alone are the statistics of a sample by itself.
-var alone = []string{"median", "mean", "mean-over-problems"}
-
-// statistics are what tables and queries estimate of a sample x [runs][problems], but for those above beside that of a
-// reference y.
-var statistics = map[string]func(x, y [][]float64) (stats.Estimate, error){
-	"median": func(x, _ [][]float64) (stats.Estimate, error) { return stats.Standard.Median(x) },
-	"mean":   runMeans,
-	"mean-over-problems": func(x, _ [][]float64) (stats.Estimate, error) {
-		return stats.RatioOverProblems(x, [][]float64{slices.Repeat([]float64{1}, len(x[0]))})
-	},
-	"ratio":          stats.Standard.Ratio,
-	"difference":     stats.Standard.Difference,
-	"paired":         stats.Standard.PairedDifference,
-	"ratio-of-means": stats.Standard.RatioOfMeans,
-	"over-problems":  stats.RatioOverProblems, // of means, for other problems and the same networks
-	"improvement":    stats.Improvement,
-	// The share of problems that are more than Behind above the reference, and of runs of which it is above Often.
-	"locked": func(x, y [][]float64) (stats.Estimate, error) {
-		e := stats.Share(excess(x, y).Above*float64(len(x[0])), len(x[0]))
-		for j := range x {
-			e.ByRun = append(e.ByRun, excess(x[j:j+1], y[j:j+1]).Above)
-		}
-		return e, nil
-	},
-	"locking": func(x, y [][]float64) (stats.Estimate, error) {
-		often := 0.0
-		for j := range x {
-			if excess(x[j:j+1], y[j:j+1]).Above > Often {
-				often++
-			}
-		}
-		return stats.Share(often, len(x)), nil
-	},
-}
-
-func runMeans(x, _ [][]float64) (e stats.Estimate, err error) {
-	for _, run := range x {
-		sum := 0.0
-		for _, v := range run {
-			sum += v
-		}
-		e.ByRun = append(e.ByRun, sum/float64(len(run)))
-	}
-	e.Value, e.Lo, e.Hi = stats.Median(e.ByRun), slices.Min(e.ByRun), slices.Max(e.ByRun)
-	return e, nil
-}
-
-// estimate estimates a statistic of a group, compared with a reference where the statistic needs
-// one. Without results it is the zero Cell.
-func estimate(statistic string, g, reference group) (c Cell, err error) {
-	of, ok := statistics[statistic]
-	if !ok {
-		return c, fmt.Errorf("results: no statistic %q", statistic)
-	}
-	x, y := g.sample, [][]float64(nil)
-	if !slices.Contains(alone, statistic) {
-		x, y = pair(g, reference)
-	}
-	if len(x) == 0 {
-		return c, nil
-	}
-	c.Query = query(statistic, g, reference)
-	if c.Estimate, err = of(x, y); err != nil {
-		return c, fmt.Errorf("results: %s: %w", c.Query, err)
-	}
-	return c, nil
-}
 
 func (t Table) estimate(statistic, name string) Table {
 	t.lines = slices.Clone(t.lines)
@@ -247,8 +177,16 @@ func (t Table) ByRun() Table {
 		if len(l.last.ByRun) < 2 {
 			return nil
 		}
-		return report.Interval{Lo: slices.Min(l.last.ByRun), Hi: slices.Max(l.last.ByRun)}
+		return span(l.last.ByRun)
 	})
+}
+
+// span is the range of values, NaN of none.
+func span(of []float64) report.Interval {
+	if len(of) == 0 {
+		return report.Interval{Lo: math.NaN(), Hi: math.NaN()}
+	}
+	return report.Interval{Lo: slices.Min(of), Hi: slices.Max(of)}
 }
 
 // InterquartileMean adds the mean of the middle half of the losses of all runs.
@@ -259,8 +197,7 @@ func (t Table) InterquartileMean() Table {
 // Runs adds the number of training runs.
 func (t Table) Runs() Table { return t.with("runs", func(l line) any { return len(l.group.sample) }) }
 
-// WithTail adds what medians hide: the excess over the reference problem by problem, over all
-// problems of all runs.
+// WithTail adds what medians hide: the excess over the reference problem by problem, over all problems of all runs.
 func (t Table) WithTail() Table {
 	t.Columns = append(slices.Clone(t.Columns), "excess: mean", "95 %", "99 %", "worst", "above .05")
 	return t.each(func(l *line) {
@@ -271,35 +208,6 @@ func (t Table) WithTail() Table {
 		}
 		l.entries = slices.Concat(l.entries, tail)
 	})
-}
-
-// Often is the share of problems locked above which a run counts as one that locks up. It was fixed when five actors
-// of S = 4 had been seen, before the others were trained.
-const Often = .01
-
-// Behind is the excess above which a problem counts as far behind the reference.
-const Behind = .05
-
-func excess(x, y [][]float64) stats.Tail {
-	var all []float64
-	for j := range x {
-		all = append(all, floats.SubTo(make([]float64, len(x[j])), x[j], y[j])...)
-	}
-	return stats.TailOf(all, Behind)
-}
-
-// pair keeps the runs whose seed both have. What is not trained has one run, with the seed 0, for
-// the runs of all seeds.
-func pair(x, y group) (a, b [][]float64) {
-	for j, run := range x.runs {
-		for k, other := range y.runs {
-			if other == "0" || other == run {
-				a, b = append(a, x.sample[j]), append(b, y.sample[k])
-				break
-			}
-		}
-	}
-	return a, b
 }
 
 // Beside puts the paper's number before the last estimate, where it prints one.
@@ -316,6 +224,27 @@ func (t Table) keep(passes func(line) bool) Table {
 	t.lines = slices.DeleteFunc(slices.Clone(t.lines), func(l line) bool { return !passes(l) })
 	return t
 }
+
+// least keeps, of the rows that have the same values in some columns, the first with the least value.
+func (t Table) least(value func(group) float64, columns ...Column) Table {
+	all := t.lines
+	t.lines = nil
+	for _, l := range all {
+		at := slices.IndexFunc(t.lines, func(o line) bool { return same(columns...)(o.group, l.group) })
+		if at < 0 {
+			t.lines = append(t.lines, l)
+		} else if value(l.group) < value(t.lines[at].group) {
+			t.lines[at] = l
+		}
+	}
+	return t
+}
+
+// median is that over runs of the median over problems.
+func (g group) median() float64 { return stats.Median(stats.RunMedians(g.sample)) }
+
+// mean is that over all runs and problems.
+func (g group) mean() float64 { return stats.Mean(slices.Concat(g.sample...)) }
 
 // Wide writes the last estimate in one row for the columns that come first, with a pair of columns for
 // each combination of the others, those named: what the paper prints, and what is found here.
@@ -334,14 +263,8 @@ func (t Table) Wide(p Paper, columns ...Column) Table {
 		}
 	}
 	out.Columns = append(out.Columns, "why they differ")
-	rows := map[string][]any{}
 	for i, l := range t.lines {
-		row := rows[fmt.Sprint(l.entries[:kept])]
-		if row == nil {
-			row = append(slices.Clone(l.entries[:kept]), make([]any, len(out.Columns)-kept)...)
-			rows[fmt.Sprint(l.entries[:kept])] = row
-			out.Add(row...)
-		}
+		row := out.row(l, kept)
 		row[places[i]], row[places[i]+1] = p.Printed(l.last.Query), l.last
 		if c := p.about(l.last.Query); c != nil && c.Reason != "" {
 			row[len(row)-1] = c.Reason
@@ -354,21 +277,27 @@ func (t Table) Wide(p Paper, columns ...Column) Table {
 // value of the last.
 func (t Table) across() Table {
 	kept := len(t.by) - 1
-	out, rows := Table{Table: report.Table{Columns: slices.Clone(t.Columns[:kept])}, err: t.err}, map[string][]any{}
+	out := Table{Table: report.Table{Columns: slices.Clone(t.Columns[:kept])}, err: t.err}
 	for _, l := range t.lines {
-		head, name := fmt.Sprint(l.entries[:kept]), fmt.Sprint(l.entries[kept])
-		if !slices.Contains(out.Columns, name) {
+		if name := fmt.Sprint(l.entries[kept]); !slices.Contains(out.Columns, name) {
 			out.Columns = append(out.Columns, name)
 		}
-		if rows[head] == nil {
-			out.lines = append(out.lines, line{group: l.group, entries: l.entries[:kept:kept]})
-		}
-		rows[head] = append(rows[head], l.last.String())
 	}
-	for i, l := range out.lines {
-		out.lines[i].entries = append(l.entries, rows[fmt.Sprint(l.entries)]...)
+	for _, l := range t.lines {
+		out.row(l, kept)[slices.Index(out.Columns, fmt.Sprint(l.entries[kept]))] = l.last.String()
 	}
 	return out
+}
+
+// row is the row that begins with as many entries as are kept of a line. It is added where there is none.
+func (t *Table) row(l line, kept int) []any {
+	begins := func(o line) bool { return slices.Equal(o.entries[:kept], l.entries[:kept]) }
+	at := slices.IndexFunc(t.lines, begins)
+	if at < 0 {
+		at, l.entries = len(t.lines), append(l.entries[:kept:kept], make([]any, len(t.Columns)-kept)...)
+		t.lines = append(t.lines, l)
+	}
+	return t.lines[at].entries
 }
 
 // Then appends the rows of another table, which has as many columns.
@@ -376,10 +305,7 @@ func (t Table) Then(other Table) Table {
 	if t.Columns == nil {
 		t.Columns, t.by = other.Columns, other.by
 	}
-	if t.err == nil {
-		t.err = other.err
-	}
-	if t.err == nil && len(t.Columns) != len(other.Columns) {
+	if t.err = cmp.Or(t.err, other.err); t.err == nil && len(t.Columns) != len(other.Columns) {
 		t.err = fmt.Errorf("results: tables with columns %q and %q", t.Columns, other.Columns)
 	}
 	t.lines = slices.Concat(t.lines, other.lines)

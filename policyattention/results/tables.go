@@ -2,11 +2,17 @@ package results
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
+	"icrl/internal/safetensors"
 	"icrl/policyattention/report"
 )
 
@@ -15,23 +21,19 @@ import (
 func builders() []builder {
 	return []builder{
 		{"1", answered("table1.tsv")}, {"2", answered("table2.tsv")}, {"3", (*Store).table3}, {"4", (*Store).table4},
-		{"headline", (*Store).headline}, {"headline-actor", (*Store).headlineActor},
-		{"attention", (*Store).attention},
+		{"headline", (*Store).headline}, {"headline-actor", (*Store).headlineActor}, {"attention", (*Store).attention},
 		{"heads", (*Store).heads}, {"sizes", (*Store).sizes}, {"sharpness", (*Store).sharpness},
 		{"oracle", (*Store).oracle}, {"confirmation", (*Store).confirmation}, {"shift", (*Store).shift},
-		{"benchmark", (*Store).benchmark}, {"tails", (*Store).tails},
-		{"mechanism", (*Store).mechanism}, {"frontier", (*Store).frontier}, {"audit", (*Store).audit},
-		{"qualification", (*Store).qualification}, {"tuning", (*Store).tuning}, {"critics", (*Store).critics},
-		{"equal", (*Store).equal}, {"equal-model", (*Store).equalModel}, {"greedy", (*Store).greedy},
-		{"lead", (*Store).lead}, {"any", (*Store).any}, {"any-sets", (*Store).anySets}, {"cliffs", (*Store).cliffs},
-		{"any-attention", (*Store).anyAttention},
-		{"families", (*Store).families}, {"families-20", (*Store).families20},
-		{"family-methods", (*Store).familyMethods}, {"costs", (*Store).costs},
-		{"claims", (*Store).claimsTable}, {"verdicts", (*Store).verdicts},
-		{"all-findings", answered("findings.tsv")}, {"findings", (*Store).findings},
-		{"reproduced", (*Store).reproduced}, {"greedy-leads", (*Store).greedyLeads},
-		{"critics-20", (*Store).critics20}, {"lead-20", (*Store).lead20}, {"qualified", (*Store).qualified},
-		{"lead-sharpness", (*Store).leadSharpness},
+		{"benchmark", (*Store).benchmark}, {"tails", (*Store).tails}, {"mechanism", (*Store).mechanism},
+		{"frontier", (*Store).frontier}, {"audit", (*Store).audit}, {"qualification", (*Store).qualification},
+		{"tuning", (*Store).tuning}, {"critics", (*Store).critics}, {"equal", (*Store).equal},
+		{"equal-model", (*Store).equalModel}, {"greedy", (*Store).greedy}, {"lead", (*Store).lead},
+		{"any", (*Store).any}, {"any-sets", (*Store).anySets}, {"cliffs", (*Store).cliffs},
+		{"any-attention", (*Store).anyAttention}, {"families", (*Store).families}, {"families-20", (*Store).families20},
+		{"family-methods", (*Store).familyMethods}, {"costs", (*Store).costs}, {"claims", (*Store).claimsTable},
+		{"verdicts", (*Store).verdicts}, {"all-findings", answered("findings.tsv")}, {"findings", (*Store).findings},
+		{"reproduced", (*Store).reproduced}, {"greedy-leads", (*Store).greedyLeads}, {"critics-20", (*Store).critics20},
+		{"lead-20", (*Store).lead20}, {"qualified", (*Store).qualified}, {"lead-sharpness", (*Store).leadSharpness},
 	}
 }
 
@@ -159,6 +161,119 @@ func (s *Store) tails() (t Table) {
 	return t
 }
 
+// Tables of what runs and trainings cost.
+
+// run is what runs.json says of an evaluation, or trainings.json of a training.
+type run struct {
+	Name, Hash            string // of a training
+	Block, Method, Recipe string
+	S                     int
+	Weights               map[string]string
+	Produced              struct{ Backend struct{ Name string } }
+	Cost                  struct {
+		CPU float64 `json:"cpu_seconds"`
+	}
+}
+
+// list reads runs.json or trainings.json.
+func (s *Store) list(file string) (all []run, err error) {
+	text, err := os.ReadFile(filepath.Join(s.Folder, file))
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("results: %s: %w", file, err)
+	}
+	return all, nil
+}
+
+// parameters counts the numbers in the weights of a training.
+func (s *Store) parameters(training run) (n int, err error) {
+	folder := fmt.Sprintf("%s-%.12s", training.Name, training.Hash)
+	f, err := safetensors.ReadFile(filepath.Join(s.Folder, "train", folder, "weights.safetensors"))
+	if err != nil {
+		return 0, fmt.Errorf("results: %w", err)
+	}
+	for _, t := range f.Tensors {
+		if t.Name != "loss" { // of the training
+			n += reflect.ValueOf(t.Data).Len()
+		}
+	}
+	return n, nil
+}
+
+func (s *Store) table4() (t Table) {
+	t.Columns = []string{"method", "training signal", "online access a round", "training data",
+		"paper: parameters; cost", "parameters", "CPU-h"}
+	runs, err := s.list("runs.json")
+	trainings, missing := s.list("trainings.json")
+	t.err = errors.Join(err, missing)
+	for _, x := range fields(content("table4.tsv"))[1:] {
+		at := slices.IndexFunc(runs, func(r run) bool {
+			return r.Block == "benchmark" && r.Method == x[0] && r.Recipe == x[1] && r.S == 8
+		})
+		if at < 0 {
+			continue
+		}
+		n, hours := 0, 0.0
+		for _, training := range trainings {
+			if _, used := runs[at].Weights[training.Name]; !used {
+				continue
+			}
+			size, err := s.parameters(training)
+			t.err = errors.Join(t.err, err)
+			n, hours = n+size, hours+training.Cost.CPU/3600
+		}
+		t.Add(labelled(x[0], x[1]), x[2], x[3], x[4], x[5], n, hours)
+	}
+	return t
+}
+
+// labelled is a method with its recipe where it has several.
+func labelled(method, recipe string) string {
+	if recipe == "" || recipe == None || recipe == "plain" {
+		return Label(method)
+	}
+	return fmt.Sprintf("%s (%s)", Label(method), recipe)
+}
+
+func (s *Store) costs() (t Table) {
+	t.Columns = []string{"what", "runs", "CPU-h", "longest: CPU-h", "made on"}
+	var order []string // of trainings and blocks
+	made := map[string][]run{}
+	for _, file := range []string{"trainings.json", "runs.json"} {
+		all, err := s.list(file)
+		t.err = errors.Join(t.err, err)
+		for _, r := range all {
+			what := "training " + ofOne.ReplaceAllString(r.Name, "")
+			if r.Block != "" {
+				what = "block " + r.Block
+			}
+			if r.Block != "" && r.Cost.CPU == 0 {
+				continue
+			}
+			if made[what] == nil {
+				order = append(order, what)
+			}
+			made[what] = append(made[what], r)
+		}
+	}
+	for _, what := range order {
+		hours, longest, on := 0.0, 0.0, []string(nil)
+		for _, r := range made[what] {
+			hours, longest = hours+r.Cost.CPU/3600, max(longest, r.Cost.CPU/3600)
+			if name := r.Produced.Backend.Name; name != "" && !slices.Contains(on, name) {
+				on = append(on, name)
+			}
+		}
+		t.Add(what, len(made[what]), hours, longest, strings.Join(on, ", "))
+	}
+	return t
+}
+
+// ofOne is what of a training's name is its seed and the step size of a source.
+var ofOne = regexp.MustCompile(`-source\d+|-\d+$`)
+
 // Tables of documents, which have room for less.
 
 // findings are those of README, the first six of RESULTS'.
@@ -200,8 +315,7 @@ func (s *Store) greedyLeads() (t Table) {
 		row := []any{l.entries[0], l.entries[1]}
 		for _, states := range []string{"8", "16"} {
 			for _, temperature := range []float64{1, 0} { // as returned, greedy
-				_, ratio, err := s.sharpened(l.group.key[Method], l.group.key[Recipe], states,
-					[2]float64{temperature, temperature})
+				_, ratio, err := s.sharpened(l.group, states, temperature, temperature)
 				t.err, row = cmp.Or(t.err, err), append(row, ratio)
 			}
 		}
@@ -225,8 +339,7 @@ func (s *Store) critics20() Table {
 
 func (s *Store) lead20() Table {
 	return s.tables["lead"]().keep(func(l line) bool {
-		method := l.entries[0]
-		return l.entries[2] == "20" && method != Label("q-learning") && method != Label("sarsa")
+		return l.entries[2] == "20" && l.entries[0] != Label("q-learning") && l.entries[0] != Label("sarsa")
 	}).short("method", "S", "lead", "= update rule", "+ information", "+ tuning")
 }
 
@@ -252,29 +365,27 @@ var looks = fields(content("looks.tsv"))[1:]
 // recipes are in the order of tables.
 var recipes = strings.Fields(content("recipes.tsv"))
 
-// Label is a method as tables write it; one that is not known has its own name.
-func Label(method string) string {
+// look is one of these; a method that is not known has its own name as its label.
+func look(method string) []string {
 	if i := indexOf(method); i >= 0 {
-		return looks[i][1]
+		return looks[i]
 	}
-	return method
+	return []string{method, method, "#555555"}
 }
+
+// Label is a method as tables write it.
+func Label(method string) string { return look(method)[1] }
 
 // label is a method as its tables write it, by its own label where this package does not know it.
 func (r Rows) label(method string) string {
-	if indexOf(method) < 0 {
-		return cmp.Or(r.labels[method], method)
+	if own := r.labels[method]; own != "" && indexOf(method) < 0 {
+		return own
 	}
 	return Label(method)
 }
 
 // Colour is a method's colour in figures, as #rrggbb.
-func Colour(method string) string {
-	if i := indexOf(method); i >= 0 {
-		return looks[i][2]
-	}
-	return "#555555"
-}
+func Colour(method string) string { return look(method)[2] }
 
 func indexOf(method string) int {
 	return slices.IndexFunc(looks, func(l []string) bool { return l[0] == method })
