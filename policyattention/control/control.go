@@ -195,31 +195,38 @@ func (l Loop) check() error {
 // reaches the caller's tables, and the policies, one a context, are copied and checked. An error names the problem.
 func Act(actor Actor, batch []Context) ([]pmd.Policy, error) {
 	valid := func(c Context, p pmd.Policy, s, a int) error { return c.checkPolicy(p.Pi, s, a) }
-	return ask("actor", batch, actor.Act, valid, pmd.Policy.Clone)
+	answers, err := actor.Act(copies(batch))
+	return checked("actor", batch, answers, err, valid, pmd.Policy.Clone)
 }
 
 // Evaluate is the same for a critic's tables [S, A].
 func Evaluate(critic Critic, batch []Context) ([]*mat.Dense, error) {
 	clone := func(q *mat.Dense) *mat.Dense { return mat.DenseCopyOf(q) }
-	return ask("critic", batch, critic.Evaluate, Context.checkTable, clone)
+	answers, err := critic.Evaluate(copies(batch))
+	return checked("critic", batch, answers, err, Context.checkTable, clone)
 }
 
-// ask returns clones of what a part of the loop answers to copies of contexts, or its error, or one that names an
-// answer which it should not have returned.
-func ask[T any](part string, batch []Context, of func([]Context) ([]T, error),
-	valid func(c Context, answer T, s, a int) error, clone func(T) T) ([]T, error) {
-	given, own := slices.Clone(batch), make([]T, len(batch))
+// copies returns contexts whose tables are the callee's own.
+func copies(batch []Context) []Context {
+	given := slices.Clone(batch)
 	for i, c := range batch {
 		p := pmd.Policy{Pi: c.Pi, Log: c.LogPi}.Clone()
 		given[i].Pi, given[i].LogPi, given[i].Q = p.Pi, p.Log, mat.DenseCopyOf(c.Q)
 	}
-	answers, err := of(given)
+	return given
+}
+
+// checked returns clones of what a part of the loop has answered to contexts, or its error, or one that names an answer
+// which it should not have returned.
+func checked[T any](part string, batch []Context, answers []T, err error,
+	valid func(c Context, answer T, s, a int) error, clone func(T) T) ([]T, error) {
 	if err == nil && len(answers) != len(batch) {
 		err = fmt.Errorf("returned %d tables for %d contexts", len(answers), len(batch))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", part, err)
 	}
+	own := make([]T, len(batch))
 	for i, c := range batch {
 		s, a := c.Pi.Dims()
 		if err := valid(c, answers[i], s, a); err != nil {
