@@ -41,8 +41,7 @@ func Generative(n int, root uint64) Source {
 		pairs := m.States() * m.Actions()
 		each, more := n/pairs, n%pairs
 		return func(round int, _ *mat.Dense) []Transition {
-			chain := &Chain{mdp: m, rng: seed.New(root, "critic", i, round)}
-			window := make([]Transition, 0, n)
+			chain, window := &Chain{mdp: m, rng: seed.New(root, "critic", i, round)}, make([]Transition, 0, n)
 			for pair := range pairs {
 				k := each
 				if (pair-round*more%pairs+pairs)%pairs < more {
@@ -64,9 +63,7 @@ func Walk(n int, root uint64) Source {
 	return func(i int, m *mdp.MDP) func(int, *mat.Dense) []Transition {
 		chain := NewChain(m, seed.New(root, "baseline", "chain", i))
 		return func(_ int, behaviour *mat.Dense) []Transition {
-			window := make([]Transition, n)
-			chain.Walk(behaviour, window)
-			return window
+			return chain.Walk(behaviour, n)
 		}
 	}
 }
@@ -152,7 +149,7 @@ func CertaintyEquivalence(t Told, epsilon float64) Agent {
 			row[pair/t.Actions] = 1
 			return seen.best
 		}
-		for s, k := range seen.of(pair) {
+		for s, k := range seen.next.RawRowView(pair) {
 			row[s] = k / seen.total[pair]
 		}
 		return seen.reward[pair]
@@ -177,14 +174,14 @@ func CertaintyEquivalence(t Told, epsilon float64) Agent {
 func PosteriorSampling(t Told) Agent {
 	seen := newCounts(t)
 	mean := func(pair int, row []float64) (reward float64) {
-		for s, k := range seen.of(pair) {
+		for s, k := range seen.next.RawRowView(pair) {
 			row[s] = (1 + k) / (float64(t.States) + seen.total[pair])
 		}
 		return seen.reward[pair]
 	}
 	draw := func(pair int, row []float64) (reward float64) {
 		sum := 0.0
-		for s, k := range seen.of(pair) {
+		for s, k := range seen.next.RawRowView(pair) {
 			row[s] = distuv.Gamma{Alpha: 1 + k, Beta: 1, Src: t.Rand}.Rand()
 			sum += row[s]
 		}

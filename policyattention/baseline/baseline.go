@@ -56,11 +56,13 @@ func (c *Chain) Step(a int) Transition {
 	return t
 }
 
-// Walk fills window with transitions under the policy pi [S, A].
-func (c *Chain) Walk(pi *mat.Dense, window []Transition) {
+// Walk returns the next n transitions under the policy pi [S, A].
+func (c *Chain) Walk(pi *mat.Dense, n int) []Transition {
+	window := make([]Transition, n)
 	for i := range window {
 		window[i] = c.Step(mdp.Sample(c.rng, pi.RawRowView(c.State)))
 	}
+	return window
 }
 
 // StepSizes are the step sizes of actor (α) and critic (β).
@@ -125,10 +127,8 @@ func (l *ActorCritic) Step(increment []float64) error {
 	theta := l.Theta.RawMatrix().Data
 	floats.Add(theta, increment[:len(theta)])
 	floats.Add(l.W, increment[len(theta):])
-	for _, x := range [][]float64{theta, l.W} {
-		if size := floats.Norm(x, math.Inf(1)); !(size <= math.MaxFloat64) {
-			return fmt.Errorf("baseline: actor–critic diverged, a parameter is of size %v", size)
-		}
+	if size := max(floats.Norm(theta, math.Inf(1)), floats.Norm(l.W, math.Inf(1))); !(size <= math.MaxFloat64) {
+		return fmt.Errorf("baseline: actor–critic diverged, a parameter is of size %v", size)
 	}
 	return nil
 }
@@ -155,12 +155,11 @@ func (l *ActorCritic) Increment(window []Transition, pi *mat.Dense, gamma float6
 	return increment
 }
 
-// Increment returns what a learner's Step adds after a window under pi = softmax(θ).
-type Increment func(l *ActorCritic, window []Transition, pi *mat.Dense) []float64
-
 // Stepping is the agent with the parameters (θ, w) and the policy softmax(θ), which starts as start says, with w = 0.
-// Each round it adds the increment of a tabular learner, carried over to features that are drawn below root.
-func Stepping(t Told, start Start, features Features, root uint64, increment Increment) (Agent, error) {
+// Each round it adds the increment of a tabular learner after a window under pi = softmax(θ), carried over to features
+// that are drawn below root.
+func Stepping(t Told, start Start, features Features, root uint64,
+	increment func(l *ActorCritic, window []Transition, pi *mat.Dense) []float64) (Agent, error) {
 	l, err := start.Learner(t.Pi0)
 	if err != nil {
 		return nil, err

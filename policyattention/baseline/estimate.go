@@ -123,7 +123,8 @@ func All(t Told) Estimator {
 		values, next := t.values(pi, q), mat.DenseCopyOf(q)
 		for pair, n := range seen.total {
 			if n > 0 {
-				next.RawMatrix().Data[pair] = seen.reward[pair] + t.Gamma*numeric.Dot(seen.of(pair), values)/n
+				sum := numeric.Dot(seen.next.RawRowView(pair), values)
+				next.RawMatrix().Data[pair] = seen.reward[pair] + t.Gamma*sum/n
 			}
 		}
 		return next
@@ -132,27 +133,23 @@ func All(t Told) Estimator {
 
 // counts are how often pairs have led where, and their rewards.
 type counts struct {
-	states int
-	next   []float64 // [S·A·S]
-	total  []float64 // [S·A]
-	reward []float64 // [S·A], which are no random numbers: once seen, they are known
-	best   float64   // greatest reward seen, −∞ before any
+	Told
+	next   *mat.Dense // [S·A, S]
+	total  []float64  // [S·A]
+	reward []float64  // [S·A], which are no random numbers: once seen, they are known
+	best   float64    // greatest reward seen, −∞ before any
 }
 
 func newCounts(t Told) *counts {
 	pairs := t.States * t.Actions
-	return &counts{states: t.States, next: make([]float64, pairs*t.States), total: make([]float64, pairs),
-		reward: make([]float64, pairs), best: math.Inf(-1)}
+	next := mat.NewDense(pairs, t.States, nil)
+	return &counts{t, next, make([]float64, pairs), make([]float64, pairs), math.Inf(-1)}
 }
 
-// of returns how often a pair has led to each state [S].
-func (c *counts) of(pair int) []float64 { return c.next[pair*c.states : (pair+1)*c.states] }
-
 func (c *counts) add(window []Transition) {
-	actions := len(c.total) / c.states
 	for _, t := range window {
-		pair := t.State*actions + t.Action
-		c.of(pair)[t.Next]++
+		pair := t.State*c.Actions + t.Action
+		c.next.RawRowView(pair)[t.Next]++
 		c.total[pair]++
 		c.reward[pair] = t.Reward
 		c.best = max(c.best, t.Reward)

@@ -23,19 +23,15 @@ import (
 
 // Recipe is how a small network learns to evaluate: on Boyan chains, by TD errors of windows that slide along a walk.
 type Recipe struct {
-	States    int
-	D         int // length of features
-	N         int // transitions in a context
-	Layers    int
-	OneHot    bool // features are one-hot, D = States; else uniform on [−1, 1)
-	Gamma     float64
-	Processes int     // chains that are trained on
-	Fresh     int     // others that weights are measured on
-	Batches   int     // a chain, each from a walk of its own
-	Batch     int     // TD errors in a batch
-	Rate      float64 // of Adam
-	Decay     float64 // penalty Decay·‖params‖²/2, as torch's Adam has it; not AdamW's decay
-	Seed      uint64
+	States, Layers   int
+	D, N             int  // length of features, transitions in a context
+	OneHot           bool // features are one-hot, D = States; else uniform on [−1, 1)
+	Gamma            float64
+	Processes, Fresh int     // chains that are trained on, and others that weights are measured on
+	Batches, Batch   int     // a chain, each from a walk of its own; TD errors in a batch
+	Rate             float64 // of Adam
+	Decay            float64 // penalty Decay·‖params‖²/2, as torch's Adam has it; not AdamW's decay
+	Seed             uint64
 }
 
 // WangRecipe is the setting of Wang et al. (their main.py and README).
@@ -254,19 +250,14 @@ func (p *Process) Solve() (v, d []float64, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("baseline: %w", err)
 	}
-	n := p.States()
 	// dᵀ(I − P) = 0, with the last equation, which the others imply, replaced by Σd = 1.
-	a, b := mat.NewDense(n, n, nil), mat.NewVecDense(n, nil)
-	for i := range n {
-		for j, x := range p.Next(i, 0) {
-			a.Set(j, i, -x)
-		}
-		a.Set(i, i, 1+a.At(i, i))
-		a.Set(n-1, i, 1)
-	}
+	n := p.States()
+	var a mat.Dense
+	a.Sub(Identity(n), p.DenseP().T())
+	a.SetRow(n-1, slices.Repeat([]float64{1}, n))
+	b, stationary := mat.NewVecDense(n, nil), new(mat.VecDense)
 	b.SetVec(n-1, 1)
-	var stationary mat.VecDense
-	if err := stationary.SolveVec(a, b); err != nil {
+	if err := stationary.SolveVec(&a, b); err != nil {
 		return nil, nil, fmt.Errorf("baseline: the stationary distribution: %w", err)
 	}
 	return values.RawMatrix().Data, stationary.RawVector().Data, nil

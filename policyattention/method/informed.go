@@ -81,11 +81,8 @@ func (d *InContext[C]) MarshalJSON() ([]byte, error) {
 func (d *InContext[C]) Weights() []Weights { return []Weights{Last(d.Training)} }
 func (d *InContext[C]) Controller(m *Models, _ float64, _ uint64) (control.Controller, error) {
 	reader, err := d.Open(m, d)
-	if err != nil {
-		return nil, err
-	}
 	return baseline.InContext{Name: d.Training.Key(), States: d.States, Actions: d.Actions, Root: d.Root,
-		Reader: reader}, nil
+		Reader: reader}, err
 }
 
 // Walking returns the controllers of a recipe that deploys an InContext, or of the one with the published values, where
@@ -101,11 +98,8 @@ func Walking(name Name, recipe, published string) func(Case) (control.Controller
 			return nil, err
 		}
 		controller, err := d.Controller(c.Models, 0, 0)
-		if err != nil {
-			return nil, err
-		}
 		walking := controller.(baseline.InContext)
 		walking.Root = c.Root
-		return baseline.Paced{Controller: walking, N: c.N}, nil
+		return baseline.Paced{Controller: walking, N: c.N}, err
 	}
 }

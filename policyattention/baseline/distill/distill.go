@@ -134,11 +134,10 @@ func (c Config) history(m *mdp.MDP, i int) ([]baseline.Token, error) {
 		return nil, err
 	}
 	chain := baseline.NewChain(m, seed.New(c.Seed, "distill", "history", i))
-	window := make([]baseline.Transition, baseline.Window)
 	h := []baseline.Token{baseline.First(chain.State)}
 	for range c.Length / baseline.Window {
 		pi := learner.Policy()
-		chain.Walk(pi, window)
+		window := chain.Walk(pi, baseline.Window)
 		for _, t := range window {
 			h = append(h, t.Token())
 		}

@@ -127,13 +127,11 @@ func (t Config) Seconds() float64 {
 }
 
 func (t Config) Job() (train.Job, error) {
-	return train.Job{Config: t, Steps: t.Steps, Alone: t.run, Holds: t.check}, t.Validate()
-}
-
-// check is that of the job: there are no weights but the last.
-func (t Config) check(path string, step int) error {
-	_, err := t.read(path, step)
-	return err
+	holds := func(path string, step int) error {
+		_, err := t.read(path, step)
+		return err
+	}
+	return train.Job{Config: t, Steps: t.Steps, Alone: t.run, Holds: holds}, t.Validate()
 }
 
 // run makes the job's run. It takes minutes, and interrupted starts again: the optimizer's second moments are most of

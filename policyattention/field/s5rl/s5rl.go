@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gomlx/gomlx/core/graph"
-
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
@@ -127,24 +125,20 @@ var Method = method.Method{
 	},
 }
 
-// network is a trained one, ready to run.
-type network struct {
-	*graph.Exec
-	params []float32
-}
-
 // open reads the network of a deployment, whose program is compiled when it is first called.
 func open(m *method.Models, d *method.InContext[Config]) (func(lives int) baseline.Reader, error) {
-	c := d.Training
-	n, err := method.Make(m, method.Last(c), func(params []float32) (n network, err error) {
-		n.params = params
+	type reading = func(lives int, cleared bool) baseline.Reader
+	read, err := method.Make(m, method.Last(d.Training), func(params []float32) (reading, error) {
 		on, err := m.Backend()
-		if err == nil {
-			n.Exec, err = c.compile(on)
+		if err != nil {
+			return nil, err
 		}
-		return n, err
+		exec, err := d.Training.compile(on)
+		return func(lives int, cleared bool) baseline.Reader {
+			return d.Training.reader(exec, params, lives, cleared)
+		}, err
 	})
-	return func(lives int) baseline.Reader { return c.reader(n.Exec, n.params, lives, d.Cleared) }, err
+	return func(lives int) baseline.Reader { return read(lives, d.Cleared) }, err
 }
 
 // Key, Name, Seconds and Job implement method.Training.
