@@ -149,7 +149,8 @@ func (c InContext) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory
 	return trajectories, err
 }
 
-// Record implements method.Recorder: the choices are the actions of each life, Window·rounds for each problem.
+// Record is Run that also returns the actions of each life, Window·rounds for each problem. They are stored, and
+// verification repeats the run with them.
 func (c InContext) Record(problems []mdp.Problem, rounds int) ([]control.Trajectory, [][]int32, error) {
 	l, err := c.born(problems, rounds)
 	if err != nil {
@@ -191,9 +192,9 @@ func (c InContext) run(l *Lives, problems []mdp.Problem, rounds int, live func(r
 	return trajectories, nil
 }
 
-// Replay implements method.Recorder: it repeats the lives in which the recorded actions were taken. It returns an error
-// where the network and the stream of random numbers could not have given an action, with probabilities that differ by
-// at most tolerance: networks on other backends round differently, and one other action would change all that follows.
+// Replay repeats the lives in which the recorded actions were taken. It returns an error where the network and the
+// stream of random numbers could not have given an action, with probabilities that differ by at most tolerance:
+// networks on other backends round differently, and one other action would change all that follows.
 //
 // The actions and the random numbers alone fix the walk, so that the network is shown a whole round at once.
 func (c InContext) Replay(problems []mdp.Problem, rounds int, recorded [][]int32, tolerance float64) (

@@ -151,10 +151,8 @@ func (c Config) Seconds() float64 {
 }
 
 func (c Config) Job() (train.Job, error) {
-	if err := c.Validate(); err != nil {
-		return train.Job{Config: c, Steps: c.Steps}, err
-	}
 	r := &rollouts{Config: c}
 	batches := train.Batches{Arrays: r.batch, Collect: r.collect, Every: c.every()}
-	return train.Job{Config: c, Model: c, Batches: batches, Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps}, nil
+	job := train.Job{Config: c, Model: c, Batches: batches, Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps}
+	return job, c.Validate()
 }
