@@ -156,8 +156,7 @@ func (l *ActorCritic) Increment(window []Transition, pi *mat.Dense, gamma float6
 }
 
 // Stepping is the agent with the parameters (θ, w) and the policy softmax(θ), which starts as start says, with w = 0.
-// Each round it adds the increment of a tabular learner after a window under pi = softmax(θ), carried over to features
-// that are drawn below root.
+// Each round it adds the increment of a tabular learner under pi = softmax(θ), carried to features drawn below root.
 func Stepping(t Told, start Start, features Features, root uint64,
 	increment func(l *ActorCritic, window []Transition, pi *mat.Dense) []float64) (Agent, error) {
 	l, err := start.Learner(t.Pi0)
@@ -166,16 +165,14 @@ func Stepping(t Told, start Start, features Features, root uint64,
 	}
 	carry, err := features.carry(t.States, t.Actions, seed.New(root, "baseline", "features", t.Problem))
 	pi := l.Policy()
-	return func(window []Transition) (*mat.Dense, *mat.Dense, error) {
+	return func(window []Transition) (policy, behaviour *mat.Dense, err error) {
 		if len(window) > 0 {
 			step := increment(l, window, pi)
 			carry(step)
-			if err := l.Step(step); err != nil {
-				return nil, nil, err
-			}
+			err = l.Step(step)
 			pi = l.Policy()
 		}
-		return pi, pi, nil
+		return pi, pi, err
 	}, err
 }
 

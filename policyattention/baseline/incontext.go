@@ -213,8 +213,7 @@ func (c InContext) Replay(problems []mdp.Problem, rounds int, recorded [][]int32
 		}
 		for t, a := range recorded[i] {
 			if a < 0 || int(a) >= c.Actions {
-				const format = "%s: problem %d: action %d is %d, want 0 to %d"
-				return nil, fmt.Errorf(format, c.Name, i, t+1, a, c.Actions-1)
+				return nil, fmt.Errorf("%s: problem %d: action %d is %d, want 0 to %d", c.Name, i, t+1, a, c.Actions-1)
 			}
 			draws[i] = append(draws[i], chain.rng.Float64())
 			l.Histories[i] = append(l.Histories[i], chain.Step(int(a)).Token())

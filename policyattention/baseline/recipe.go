@@ -117,7 +117,7 @@ func (r Recipe) batch(n Evaluator, step int) (prompts, rewards *tensors.Tensor, 
 			return nil, nil, err
 		}
 		rows, columns = z.Dims()
-		flat, earned = append(flat, z.RawMatrix().Data...), append(earned, p.Reward(walk[b+r.N+1]))
+		flat, earned = append(flat, z.RawMatrix().Data...), append(earned, p.Reward(walk[b+r.N+1], 0))
 	}
 	prompts = tensors.FromFlatDataAndDimensions(flat, r.Batch+1, rows, columns)
 	return prompts, tensors.FromFlatDataAndDimensions(earned[:r.Batch], r.Batch), nil
@@ -240,9 +240,6 @@ type Process struct {
 	Start    []float64  // [S], distribution of the first state
 	Features *mat.Dense // [S, D] of the states, where a recipe has drawn it
 }
-
-// Reward is the reward on leaving the state s.
-func (p *Process) Reward(s int) float64 { return p.MDP.Reward(s, 0) }
 
 // Solve returns the values v [S], v = r + γPv, and the only stationary distribution d [S], dᵀP = dᵀ, or an error.
 func (p *Process) Solve() (v, d []float64, err error) {

@@ -34,7 +34,7 @@ func TestBoyan(t *testing.T) {
 	for range 400 {
 		for i := range sum {
 			for j := range sum {
-				sum[i] += factor * power.At(i, j) * p.Reward(j)
+				sum[i] += factor * power.At(i, j) * p.Reward(j, 0)
 			}
 		}
 		var next mat.Dense

@@ -92,8 +92,7 @@ func (c Config) Validate() error {
 	case c.Context <= baseline.Window:
 		return bad("context of %d tokens, want more than the %d of a round", c.Context, baseline.Window)
 	case c.Length%baseline.Window != 0 || c.Length < c.Context:
-		return bad("histories of %d steps, want a multiple of %d and at least the context, %d", c.Length,
-			baseline.Window, c.Context)
+		return bad("histories of %d steps, want a multiple of %d, at least %d", c.Length, baseline.Window, c.Context)
 	case c.Histories < 1 || c.Batch < 1 || c.Steps < 1:
 		return bad("%d histories, batch %d, %d steps, want at least one of each", c.Histories, c.Batch, c.Steps)
 	case c.Histories*c.Length > 1<<30:

@@ -322,7 +322,8 @@ func TestTuning(t *testing.T) {
 	if g := study.Grid; !slices.IsSorted(g.Alphas) || !slices.IsSorted(g.Betas) {
 		t.Errorf("grid %+v", g)
 	}
-	study.Grid = Grid{[]baseline.Start{baseline.Initial}, []float64{0.01, 16, 5000}, []float64{0.2, 0.4}}
+	study.Grid.Starts = []baseline.Start{baseline.Initial}
+	study.Grid.Alphas, study.Grid.Betas = []float64{0.01, 16, 5000}, []float64{0.2, 0.4}
 	losses := testkit.Must(study.Compute(nil, testkit.Must(mdp.Random.Draw(1, 4, 3, 8))(t)))(t).Tuned
 	if len(losses) != 6*2*8 || losses[3*16].Alpha != 16 || losses[3*16].Beta != .4 {
 		t.Fatalf("%d losses, %+v", len(losses), losses[3*16])

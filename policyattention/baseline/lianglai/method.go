@@ -27,8 +27,7 @@ import (
 // there; "paper-uniform" and "tuned-initial" have the other start, "paper-features" dense features.
 //
 // It is tuned by its teacher, on a grid of both step sizes, or with the recipe "features" of the actor's in dense
-// features at the paper's β; and qualified by imitation of its teacher in Liang and Lai's shape, "native", or in the
-// harness's.
+// features at the paper's β; and qualified by imitation of it in Liang and Lai's shape, "native", or the harness's.
 var Method = method.Method{
 	Name: name, Label: "Liang–Lai", Deploy: deploy,
 	Informed: method.Informed{method.ByModel: informed, method.ByGenerative: informed, method.ByWindow: informed},
@@ -299,16 +298,13 @@ func (t Config) closeLoop(block *Block, steps baseline.StepSizes, mdps, updates,
 // are calibration problems, disjoint from those of training and evaluation. The analytic block makes the same updates,
 // so the losses hold for it too; those that start from the uniform policy, in one-hot features, are the source's.
 type Tuning struct {
-	Grid     Grid              `json:"grid"`
+	Grid struct {
+		Starts []baseline.Start `json:"starts"`
+		Alphas []float64        `json:"alphas"` // ascending
+		Betas  []float64        `json:"betas"`
+	} `json:"grid"`
 	Features baseline.Features `json:"features,omitempty"`
 	Root     uint64            `json:"root"` // of the transitions and the features
-}
-
-// Grid is a grid of starts and step sizes, the latter ascending.
-type Grid struct {
-	Starts []baseline.Start `json:"starts"`
-	Alphas []float64        `json:"alphas"`
-	Betas  []float64        `json:"betas"`
 }
 
 // tune is the study of the block "tuning". The paper's actor grids end at the chosen values, 2 for Liang–Lai and 4
@@ -316,11 +312,10 @@ type Grid struct {
 func tune(s method.Setting) (method.Study, error) {
 	alphas, betas := 9, 8
 	s.Limits.Bound("grid", &alphas, &betas)
-	t := Tuning{Root: s.Root, Grid: Grid{
-		Starts: []baseline.Start{baseline.Initial, baseline.Uniform},
-		Alphas: []float64{0.5, 1, 2, 4, 8, 16, 32, 64, 128}[:alphas],
-		Betas:  []float64{0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4}[:betas],
-	}}
+	t := Tuning{Root: s.Root}
+	t.Grid.Starts = []baseline.Start{baseline.Initial, baseline.Uniform}
+	t.Grid.Alphas = []float64{0.5, 1, 2, 4, 8, 16, 32, 64, 128}[:alphas]
+	t.Grid.Betas = []float64{0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4}[:betas]
 	switch s.Recipe {
 	case "":
 	case "features":

@@ -63,11 +63,9 @@ func Harness(seed uint64, states int) Config {
 		MDPs: 10_000, Batch: 20_000, Steps: 500, Rate: 0.5, Scale: 0.1, Warmup: 20, Damping: 1e-3}
 }
 
-// most bounds the numbers of MDPs, windows and steps: beyond it no run ends.
-const most = 1 << 24
-
 // Validate reports the first field that makes no sense.
 func (t Config) Validate() error {
+	const most = 1 << 24 // MDPs, windows and steps: beyond it no run ends
 	bad := func(format string, args ...any) error { return fmt.Errorf("lianglai: training "+format, args...) }
 	switch {
 	case min(t.States, t.Actions) < 2 || max(t.States, t.Actions) > 4096:
@@ -93,9 +91,8 @@ type Trained struct {
 // LossRatio is the last loss over the first.
 func (r *Trained) LossRatio() float64 { return r.Loss[len(r.Loss)-1] / r.Loss[0] }
 
-// Train runs a valid recipe. The function progress hears of each step, from step 0 again after a restart. It returns an
-// error when the loss grows without bound at every rate, and with the cause of ctx when that is done. The result is a
-// function of the recipe alone.
+// Train runs a valid recipe, of which alone the result is a function. The function progress hears of each step, from 0
+// again after a restart. An error says that the loss grows without bound at every rate, or has ctx's cause.
 func (t Config) Train(ctx context.Context, progress func(step int, loss float64)) (*Trained, error) {
 	problems, err := t.problems(seed.New(t.Seed, "lianglai", "mdps").Uint64(), t.MDPs)
 	if err != nil {
@@ -110,11 +107,8 @@ func (t Config) Train(ctx context.Context, progress func(step int, loss float64)
 	}
 }
 
-// errDiverged is wrapped by the error of a run whose loss has grown without bound, that is, to more than unbounded; it
-// starts at order one and does not come back from there.
+// errDiverged is wrapped by the error of a run whose loss has grown without bound.
 var errDiverged = errors.New("the loss grows without bound")
-
-const unbounded = 1e30
 
 // attempt is Train on the given MDPs, at one rate.
 func (t Config) attempt(ctx context.Context, problems []mdp.Problem, progress func(int, float64)) (*Trained, error) {
@@ -256,7 +250,7 @@ func (f *fit) gradient(b *batch) (loss float64) {
 // signs ε estimate E[C Vᵀ V C] as the second moment of C Vᵀ ε.
 func (f *fit) step(b *batch, rng *rand.Rand) (loss float64, err error) {
 	loss = f.gradient(b)
-	if !(loss <= unbounded) {
+	if !(loss <= 1e30) { // it starts at order one and does not come back from there
 		return loss, errDiverged
 	}
 	f.signs.Apply(func(int, int, float64) float64 { return float64(2*rng.IntN(2) - 1) }, &f.out)
