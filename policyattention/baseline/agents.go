@@ -113,8 +113,7 @@ func told(p mdp.Problem, root uint64, i int) Told {
 // QLearning is Q-learning from Q = 0 with a constant step α. It acts ε-greedily and returns the greedy policy.
 func QLearning(t Told, alpha, epsilon float64) Agent { return tabular(t, alpha, epsilon, false) }
 
-// Sarsa is SARSA from Q = 0 with a constant step α: the action at the successor is drawn
-// from the ε-greedy policy of the round. It returns the greedy policy.
+// Sarsa differs from QLearning in the action at the successor, which is drawn from the round's ε-greedy policy.
 func Sarsa(t Told, alpha, epsilon float64) Agent { return tabular(t, alpha, epsilon, true) }
 
 // tabular learns Q by steps along the window. Its greedy policy is uniform among ties.
@@ -237,8 +236,7 @@ func PolicyIteration() control.Loop {
 	return control.Loop{Actor: greedy, Critic: control.ValueCritic{}}
 }
 
-// NaturalPolicyGradient is the softmax natural policy gradient with full evaluation
-// (Agarwal et al., JMLR 22, 2021): policy mirror descent with Q^π.
+// NaturalPolicyGradient is the softmax one with full evaluation, PMD with Q^π (Agarwal et al., JMLR 22, 2021).
 func NaturalPolicyGradient(eta float64) control.Loop {
 	return control.Loop{Actor: control.RuleActor(pmd.PMD), Critic: control.ValueCritic{}, Eta: eta}
 }

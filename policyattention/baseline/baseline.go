@@ -42,8 +42,7 @@ type Chain struct {
 	State int // the current state
 }
 
-// NewChain starts a walk in m from a state drawn uniformly. Every later draw
-// comes from rng too: one number for an action, one for a successor.
+// NewChain starts a walk in m from a state drawn uniformly. Each later action and successor takes a number from rng.
 func NewChain(m *mdp.MDP, rng *rand.Rand) *Chain {
 	return &Chain{mdp: m, rng: rng, State: rng.IntN(m.States())}
 }
@@ -96,8 +95,7 @@ type ActorCritic struct {
 	W     []float64
 }
 
-// NewActorCritic starts from the policy pi0 [S, A], θ = log π₀, and w = 0. It
-// returns an error where pi0 has no mass, since no finite θ gives that policy.
+// NewActorCritic starts from the policy pi0 [S, A], θ = log π₀, and w = 0. No finite θ gives a probability of 0.
 func NewActorCritic(pi0 *mat.Dense) (*ActorCritic, error) {
 	s, a := pi0.Dims()
 	theta := mat.NewDense(s, a, nil)

@@ -47,10 +47,9 @@ func Arrays(token func(i int) Token, dims ...int) []*tensors.Tensor {
 		x := token(i)
 		before[i], previous[i], reward[i], state[i] = x.Before, x.Previous, x.Reward, x.State
 	}
-	return []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(before, dims...), tensors.FromFlatDataAndDimensions(previous, dims...),
-		tensors.FromFlatDataAndDimensions(reward, dims...), tensors.FromFlatDataAndDimensions(state, dims...),
-	}
+	integers := func(x []int32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(x, dims...) }
+	rewards := tensors.FromFlatDataAndDimensions(reward, dims...)
+	return []*tensors.Tensor{integers(before), integers(previous), rewards, integers(state)}
 }
 
 // Lived are the [Arrays] of tokens, and behind them the action after each; life returns a token and what follows it.

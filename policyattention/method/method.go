@@ -96,8 +96,7 @@ func (l Limits) Bound(name string, numbers ...*int) {
 	}
 }
 
-// Deployment is a controller as data. Its JSON is an object, a part of a cell's
-// configuration, of which every hash depends on every byte.
+// Deployment is a controller as data. Its JSON is an object, a part of a cell's configuration, whose hash it changes.
 type Deployment interface {
 	// Weights lists the weights that it needs.
 	Weights() []Weights

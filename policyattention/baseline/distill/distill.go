@@ -72,8 +72,7 @@ func CPU(seed uint64, states int) Config {
 	return c
 }
 
-// ShortContext returns the control to a recipe: the same with a context of a
-// round and the query after it, so that nothing is remembered between rounds.
+// ShortContext is a recipe's control, which remembers nothing between rounds: a context of one and the query after it.
 func (c Config) ShortContext() Config {
 	c.Context = baseline.Window + 1
 	return c

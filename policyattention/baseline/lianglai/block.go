@@ -40,9 +40,8 @@ func (b *Block) Attend(context *mat.Dense, query []float64) []float64 {
 	return out.RawVector().Data
 }
 
-// ActorCriticPrompt is the layout of the actor–critic prompt. A context column
-// holds ∇log π(a|s), φ(s), φ(s′) and r of one transition, the query column
-// holds θ, w and 1; every other coordinate is zero. φ is one-hot. A column has 2SA + 3S + 2 entries.
+// ActorCriticPrompt is a layout of 2SA + 3S + 2 numbers a column: that of a transition holds ∇log π(a|s), φ(s), φ(s′)
+// and r, the query column θ, w and 1; all else is zero. φ is one-hot.
 type ActorCriticPrompt struct {
 	States, Actions int
 
@@ -83,15 +82,6 @@ func (p *ActorCriticPrompt) Context(window []baseline.Transition, pi *mat.Dense)
 	return context
 }
 
-// Query returns the query column [2SA+3S+2] of a learner.
-func (p *ActorCriticPrompt) Query(l *baseline.ActorCritic) []float64 {
-	column := make([]float64, p.width)
-	copy(column[p.theta:], l.Theta.RawMatrix().Data)
-	copy(column[p.w:], l.W)
-	column[p.one] = 1
-	return column
-}
-
 // WithSteps returns a copy of a block that was made for the step sizes α = β = 1, with its increments Δθ multiplied
 // by α and Δw by β. The update is linear in the step sizes, so one trained block serves all of them.
 func (b *Block) WithSteps(steps baseline.StepSizes) *Block {
@@ -103,16 +93,18 @@ func (b *Block) WithSteps(steps baseline.StepSizes) *Block {
 	return scaled
 }
 
-// increment returns what transitions under pi [S, A] with the given weights, whose sum stands
-// for one window, add to θ and w of l [S·A + S]; nil are equal weights. The
-// block is linear in z zᵀ over its columns z, so a weight is a factor √(n·weight) of a column.
+// increment returns what transitions under pi [S, A] with the given weights, whose sum stands for one window, add to θ
+// and w of l [S·A + S]; nil are equal weights. The block is linear in z zᵀ: a weight is a factor √(n·weight) of z.
 func (b *Block) increment(
 	l *baseline.ActorCritic, window []baseline.Transition, weights []float64, pi *mat.Dense) []float64 {
-	context, n := b.Prompt.Context(window, pi), len(window)
+	p, context, query := b.Prompt, b.Prompt.Context(window, pi), make([]float64, b.Prompt.width)
 	for i, w := range weights {
-		floats.Scale(math.Sqrt(float64(n)*w), context.RawRowView(i))
+		floats.Scale(math.Sqrt(float64(len(window))*w), context.RawRowView(i))
 	}
-	return b.Attend(context, b.Prompt.Query(l))[b.Prompt.theta:b.Prompt.one]
+	copy(query[p.theta:], l.Theta.RawMatrix().Data)
+	copy(query[p.w:], l.W)
+	query[p.one] = 1
+	return b.Attend(context, query)[p.theta:p.one]
 }
 
 // on deploys the block, which has its step sizes, on a source of transitions. Each round passes the source's through

@@ -141,11 +141,13 @@ func TestQualificationInTheNativeShape(t *testing.T) {
 	if got := trained.LossRatio(); !(got <= 1e-11) {
 		t.Errorf("last/first loss is %g", got)
 	}
-	updateError := testkit.Must(recipe.updateError(trained.Block, 200))(t)
+	study := ImitationConfig{Training: recipe, Windows: 200, MDPs: 4, Updates: 500, Every: 50,
+		Steps: baseline.StepSizes{Alpha: 1, Beta: 0.5}}
+	updateError := testkit.Must(study.updateError(trained.Block))(t)
 	if !(updateError <= 3.2e-6) {
 		t.Errorf("relative update error is %g", updateError)
 	}
-	learned, teacher, err := recipe.closeLoop(trained.Block, baseline.StepSizes{Alpha: 1, Beta: 0.5}, 4, 500, 50)
+	learned, teacher, err := study.closeLoop(trained.Block)
 	testkit.Check(t, err)
 	if r, g := likeness(learned, teacher); !(math.Abs(r-1) <= 0.01 && g <= 4.3e-4) {
 		t.Errorf("improvement relative to the teacher is %v, mean gap of the curves %v", r, g)
@@ -155,7 +157,7 @@ func TestQualificationInTheNativeShape(t *testing.T) {
 func TestHarnessShapeAndController(t *testing.T) {
 	recipe := small(Harness(1, 8))
 	trained := testkit.Must(recipe.Train(context.Background(), quiet))(t)
-	updateError := testkit.Must(recipe.updateError(trained.Block, 200))(t)
+	updateError := testkit.Must((ImitationConfig{Training: recipe, Windows: 200}).updateError(trained.Block))(t)
 	if !(updateError <= 1.5e-5) { // the paper's
 		t.Errorf("relative update error is %g", updateError)
 	}

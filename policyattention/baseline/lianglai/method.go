@@ -59,8 +59,7 @@ func deploy(s method.Setting) (method.Deployment, error) {
 	return d, err
 }
 
-// PaperSteps returns the paper's choice for S states. It is stated for S=8 and
-// S=16 only; both actor steps are the largest value of the paper's grid.
+// PaperSteps returns the paper's choice, stated for S=8 and S=16 only; α is the largest value of the paper's grid.
 func PaperSteps(states int) (baseline.StepSizes, error) {
 	beta, ok := map[int]float64{8: .2, 16: .8}[states]
 	if !ok {
@@ -209,11 +208,11 @@ func (c ImitationConfig) Compute(m *method.Models, _ []mdp.Problem) (all rows.Ta
 	if err != nil {
 		return all, err
 	}
-	relative, err := c.Training.updateError(trained.Block, c.Windows)
+	relative, err := c.updateError(trained.Block)
 	if err != nil {
 		return all, err
 	}
-	learned, teacher, err := c.Training.closeLoop(trained.Block, c.Steps, c.MDPs, c.Updates, c.Every)
+	learned, teacher, err := c.closeLoop(trained.Block)
 	if err != nil {
 		return all, err
 	}
@@ -241,15 +240,15 @@ func likeness(learned, teacher []float64) (improvement, gap float64) {
 
 // updateError returns the median over held-out windows, drawn as in training from fresh MDPs, of ‖increment −
 // teacher's‖ / ‖teacher's‖ for a block with α = β = 1.
-func (t Config) updateError(block *Block, windows int) (float64, error) {
-	rng := seed.New(t.Seed, "lianglai", "held-out windows")
-	problems, err := t.problems(rng.Uint64(), windows)
+func (c ImitationConfig) updateError(block *Block) (float64, error) {
+	t, rng := c.Training, seed.New(c.Training.Seed, "lianglai", "held-out windows")
+	problems, err := t.problems(rng.Uint64(), c.Windows)
 	if err != nil {
 		return 0, err
 	}
-	b := newBatch(NewActorCriticPrompt(t.States, t.Actions), windows)
+	b := newBatch(block.Prompt, c.Windows)
 	b.draw(rng, problems, t.Gamma, 1)
-	relative := make([]float64, windows)
+	relative := make([]float64, c.Windows)
 	for i := range relative {
 		got, target := block.increment(b.learner(i), b.windows[i], nil, b.pi[i]), b.target.RawRowView(i)
 		sa := t.States * t.Actions
@@ -260,24 +259,23 @@ func (t Config) updateError(block *Block, windows int) (float64, error) {
 }
 
 // closeLoop runs block and teacher with the same step sizes on held-out MDPs, from the same policies and random
-// numbers. It returns the mean over MDPs and states of V^π, exact, at every multiple of every updates, 0 included.
-func (t Config) closeLoop(block *Block, steps baseline.StepSizes, mdps, updates, every int) (
-	learned, teacher []float64, err error) {
-	root := seed.New(t.Seed, "lianglai", "held-out MDPs").Uint64()
-	problems, err := t.problems(root, mdps)
+// numbers. It returns the mean over MDPs and states of V^π, exact, at every multiple of Every updates, 0 included.
+func (c ImitationConfig) closeLoop(block *Block) (learned, teacher []float64, err error) {
+	root := seed.New(c.Training.Seed, "lianglai", "held-out MDPs").Uint64()
+	problems, err := c.Training.problems(root, c.MDPs)
 	if err != nil {
 		return nil, nil, err
 	}
 	var curves [2][]float64
 	walk := baseline.Walk(baseline.Window, root)
-	for i, c := range []control.Controller{
-		block.WithSteps(steps).on(walk, false, baseline.Initial, baseline.OneHot, root),
-		baseline.Teacher(steps, baseline.Initial, baseline.OneHot, root)} {
-		trajectories, err := c.Run(problems, updates/every*every)
+	for i, controller := range []control.Controller{
+		block.WithSteps(c.Steps).on(walk, false, baseline.Initial, baseline.OneHot, root),
+		baseline.Teacher(c.Steps, baseline.Initial, baseline.OneHot, root)} {
+		trajectories, err := controller.Run(problems, c.Updates/c.Every*c.Every)
 		if err != nil {
 			return nil, nil, err
 		}
-		for k := 0; k <= updates; k += every {
+		for k := 0; k <= c.Updates; k += c.Every {
 			mean := 0.0
 			for j, problem := range problems {
 				pi := trajectories[j].Policies[k]

@@ -33,9 +33,8 @@ import (
 // hyperbola, V → 0 and P → ∞. So θ and w start from zero, like those of a fresh learner, and grow to full scale
 // over the first Warmup steps: as long as δ is the reward alone, that one entry gives all states the same sign.
 //
-// A run whose loss grows without bound all the same starts again at half the rate.
-//
-// Package train makes AdamW's steps in float32; these need float64, a preconditioner from the batch, and restarts.
+// A run whose loss grows without bound all the same starts again at half the rate. Package train makes AdamW's steps
+// in float32; these need float64, a preconditioner from the batch, and restarts.
 type Config struct {
 	Seed    uint64  `json:"seed"`    // root of every random stream
 	States  int     `json:"states"`  // S
