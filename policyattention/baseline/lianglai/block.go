@@ -40,8 +40,8 @@ func (b *Block) Attend(context *mat.Dense, query []float64) []float64 {
 	return out.RawVector().Data
 }
 
-// ActorCriticPrompt is a layout of 2SA + 3S + 2 numbers a column: that of a transition holds ∇log π(a|s), φ(s), φ(s′)
-// and r, the query column θ, w and 1; all else is zero. φ is one-hot.
+// ActorCriticPrompt is a layout of 2SA + 3S + 2 numbers a column: that of a transition holds ∇log π(a|s), φ(s),
+// φ(s′) and r, the query column θ, w and 1; all else is zero. φ is one-hot.
 type ActorCriticPrompt struct {
 	States, Actions int
 
@@ -93,8 +93,8 @@ func (b *Block) WithSteps(steps baseline.StepSizes) *Block {
 	return scaled
 }
 
-// increment returns what transitions under pi [S, A] with the given weights, whose sum stands for one window, add to θ
-// and w of l [S·A + S]; nil are equal weights. The block is linear in z zᵀ: a weight is a factor √(n·weight) of z.
+// increment returns what transitions under pi [S, A] with the given weights, whose sum stands for one window, add to
+// θ and w of l [S·A + S]; nil are equal weights. The block is linear in z zᵀ: a weight is a factor √(n·weight) of z.
 func (b *Block) increment(
 	l *baseline.ActorCritic, window []baseline.Transition, weights []float64, pi *mat.Dense) []float64 {
 	p, context, query := b.Prompt, b.Prompt.Context(window, pi), make([]float64, b.Prompt.width)
