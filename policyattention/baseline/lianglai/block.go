@@ -94,7 +94,7 @@ func (b *Block) WithSteps(steps baseline.StepSizes) *Block {
 }
 
 // increment returns what transitions under pi [S, A] with the given weights, whose sum stands for one window, add to
-// θ and w of l [S·A + S]; nil are equal weights. The block is linear in z zᵀ: a weight is a factor √(n·weight) of z.
+// θ and w of l [S·A + S]; nil are equal. A weight is a factor √(n·weight) of z: the block is linear in z zᵀ.
 func (b *Block) increment(
 	l *baseline.ActorCritic, window []baseline.Transition, weights []float64, pi *mat.Dense) []float64 {
 	p, context, query := b.Prompt, b.Prompt.Context(window, pi), make([]float64, b.Prompt.width)
