@@ -63,7 +63,7 @@ func Generative(n int, root uint64) Source {
 func Walk(n int, root uint64) Source {
 	return func(i int, m *mdp.MDP) func(int, *mat.Dense) []Transition {
 		chain := NewChain(m, seed.New(root, "baseline", "chain", i))
-		return func(_ int, behaviour *mat.Dense) []Transition { return chain.Walk(behaviour, n) }
+		return func(_ int, behaviour *mat.Dense) []Transition { return chain.Walk(nil, behaviour, n) }
 	}
 }
 

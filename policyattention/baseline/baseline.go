@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -55,11 +56,11 @@ func (c *Chain) Step(a int) Transition {
 	return t
 }
 
-// Walk returns the next n transitions under the policy pi [S, A].
-func (c *Chain) Walk(pi *mat.Dense, n int) []Transition {
-	window := make([]Transition, n)
-	for i := range window {
-		window[i] = c.Step(mdp.Sample(c.rng, pi.RawRowView(c.State)))
+// Walk appends the next n transitions under the policy pi [S, A] to window.
+func (c *Chain) Walk(window []Transition, pi *mat.Dense, n int) []Transition {
+	window = slices.Grow(window, n)
+	for range n {
+		window = append(window, c.Step(mdp.Sample(c.rng, pi.RawRowView(c.State))))
 	}
 	return window
 }
@@ -95,7 +96,7 @@ type ActorCritic struct {
 	W     []float64
 }
 
-// NewActorCritic starts from the policy pi0 [S, A], θ = log π₀, and w = 0. No finite θ gives a probability of 0.
+// NewActorCritic starts from the policy pi0 [S, A], θ = log π₀, and w = 0; an error where a probability is 0.
 func NewActorCritic(pi0 *mat.Dense) (*ActorCritic, error) {
 	s, a := pi0.Dims()
 	theta := mat.NewDense(s, a, nil)

@@ -23,7 +23,7 @@ func TestChainIsAWalk(t *testing.T) {
 	p := problems(t, 5, 3, 1)[0]
 	chain := NewChain(p.MDP, seed.New(1, "walk"))
 	start := chain.State
-	for _, tr := range chain.Walk(p.Pi0, 50) {
+	for _, tr := range chain.Walk(nil, p.Pi0, 50) {
 		if tr.State != start || tr.Reward != p.MDP.R.At(tr.State, tr.Action) {
 			t.Fatalf("transition %+v does not go on from state %d with its reward", tr, start)
 		}
@@ -49,7 +49,7 @@ func TestIncrementAgreesWithItsDefinition(t *testing.T) {
 	if !mat.EqualApprox(pi, p.Pi0, 1e-14) { // rounding of exp(log p)
 		t.Errorf("softmax(log π₀) is\n%v, want\n%v", mat.Formatted(pi), mat.Formatted(p.Pi0))
 	}
-	window := NewChain(p.MDP, rng).Walk(pi, Window)
+	window := NewChain(p.MDP, rng).Walk(nil, pi, Window)
 	increment := l.Increment(window, pi, gamma, steps)
 	dTheta, dW := increment[:states*actions], increment[states*actions:]
 
@@ -142,7 +142,7 @@ func TestFeaturesAgreeWithExplicitParameters(t *testing.T) {
 				t.Fatalf("problem %d, round %d: policy\n%v, want\n%v", i, round,
 					mat.Formatted(got[i].Policies[round]), mat.Formatted(pi))
 			}
-			for _, tr := range chain.Walk(pi, Window) {
+			for _, tr := range chain.Walk(nil, pi, Window) {
 				delta := (tr.Reward + problem.MDP.Gamma*values.AtVec(tr.Next) - values.AtVec(tr.State)) / Window
 				w.AddScaledVec(w, steps.Beta*delta, f.RowView(tr.State))
 				// ∇_θ log π(a|s) = x(s,a) − Σ_b π(b|s) x(s,b)

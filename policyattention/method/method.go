@@ -27,10 +27,9 @@ type Name = string
 
 // Method is a way to make controllers.
 type Method struct {
-	Name  Name
-	Label string // as text writes it
-	// Untrained says that there is nothing to train, so that it has no identities.
-	Untrained bool
+	Name      Name
+	Label     string // as text writes it
+	Untrained bool   // there is nothing to train, so that it has no identities
 	// Tolerance, if not 0, is how much its loop may differ on another backend or processor, both in float32.
 	Tolerance float64
 	// Deploy returns the controller that a cell asks for, if there is its recipe at its size; nil is exact PMD.
@@ -255,12 +254,11 @@ type Informed map[Information]func(Case) (control.Controller, error)
 // Case is one controller to make in a condition.
 type Case struct {
 	Condition
-	States int
-	Run    int       // the samples' and, of a learned method, the trained identity's
-	Values []float64 // of the method's free numbers
-	Root   uint64    // of the samples
-	// Untuned says that the values are the published ones.
-	Untuned bool
+	States  int
+	Run     int       // the samples' and, of a learned method, the trained identity's
+	Values  []float64 // of the method's free numbers
+	Untuned bool      // the values are the published ones
+	Root    uint64    // of the samples
 	// Deploy returns what a recipe of a method deploys with the run's identity, trained as for the benchmark.
 	Deploy func(name Name, recipe string) (Deployment, error)
 	Models *Models

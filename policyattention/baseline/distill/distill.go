@@ -91,7 +91,7 @@ func (c Config) Validate() error {
 	case c.Context <= baseline.Window:
 		return bad("context of %d tokens, want more than the %d of a round", c.Context, baseline.Window)
 	case c.Length%baseline.Window != 0 || c.Length < c.Context:
-		return bad("histories of %d steps, want a multiple of %d, at least %d", c.Length, baseline.Window, c.Context)
+		return bad("histories of %d steps, want a multiple of %d and ≥ %d", c.Length, baseline.Window, c.Context)
 	case c.Histories < 1 || c.Batch < 1 || c.Steps < 1:
 		return bad("%d histories, batch %d, %d steps, want at least one of each", c.Histories, c.Batch, c.Steps)
 	case c.Histories*c.Length > 1<<30:
@@ -135,7 +135,7 @@ func (c Config) history(m *mdp.MDP, i int) ([]baseline.Token, error) {
 	h := []baseline.Token{baseline.First(chain.State)}
 	for range c.Length / baseline.Window {
 		pi := learner.Policy()
-		window := chain.Walk(pi, baseline.Window)
+		window := chain.Walk(nil, pi, baseline.Window)
 		for _, t := range window {
 			h = append(h, t.Token())
 		}

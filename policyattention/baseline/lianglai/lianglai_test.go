@@ -67,7 +67,7 @@ func TestAnalyticActorCritic(t *testing.T) {
 				l.W[i] = 10 * rng.NormFloat64()
 			}
 			pi := l.Policy()
-			window := baseline.NewChain(problem.MDP, rng).Walk(pi, baseline.Window)
+			window := baseline.NewChain(problem.MDP, rng).Walk(nil, pi, baseline.Window)
 			want := l.Increment(window, pi, shape.gamma, shape.steps)
 			for _, b := range []*Block{block, scaled} {
 				if got := b.increment(l, window, nil, pi); !close(got, want) {
@@ -305,7 +305,7 @@ func TestExpectedUpdate(t *testing.T) {
 	if d := mdp.MaxAbsDiff(trajectories[0].Policies[1], want); d > 1e-12 {
 		t.Errorf("the policy differs by %v from the expected update", d)
 	}
-	window := baseline.NewChain(p.MDP, seed.New(1, "chain")).Walk(p.Pi0, 20)
+	window := baseline.NewChain(p.MDP, seed.New(1, "chain")).Walk(nil, p.Pi0, 20)
 	equalWeights := make([]float64, 20)
 	for i := range equalWeights {
 		equalWeights[i] = 1. / 20

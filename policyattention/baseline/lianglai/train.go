@@ -178,7 +178,7 @@ func (b *batch) draw(rng *rand.Rand, problems []mdp.Problem, gamma, scale float6
 		learner := b.learner(i)
 		b.pi[i] = learner.Policy()
 		m := problems[rng.IntN(len(problems))].MDP
-		b.windows[i] = baseline.NewChain(m, rng).Walk(b.pi[i], baseline.Window)
+		b.windows[i] = baseline.NewChain(m, rng).Walk(b.windows[i][:0], b.pi[i], baseline.Window)
 		b.target.SetRow(i, learner.Increment(b.windows[i], b.pi[i], gamma, baseline.StepSizes{Alpha: 1, Beta: 1}))
 	}
 }
