@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -42,8 +43,7 @@ type Chain struct {
 	State int // the current state
 }
 
-// NewChain starts a walk in m from a state drawn uniformly. Every later draw
-// comes from rng too: one number for an action, one for a successor.
+// NewChain starts a walk in m from a state drawn uniformly. Each later action and successor takes a number from rng.
 func NewChain(m *mdp.MDP, rng *rand.Rand) *Chain {
 	return &Chain{mdp: m, rng: rng, State: rng.IntN(m.States())}
 }
@@ -56,11 +56,13 @@ func (c *Chain) Step(a int) Transition {
 	return t
 }
 
-// Walk fills window with transitions under the policy pi [S, A].
-func (c *Chain) Walk(pi *mat.Dense, window []Transition) {
-	for i := range window {
-		window[i] = c.Step(mdp.Sample(c.rng, pi.RawRowView(c.State)))
+// Walk appends the next n transitions under the policy pi [S, A] to window.
+func (c *Chain) Walk(window []Transition, pi *mat.Dense, n int) []Transition {
+	window = slices.Grow(window, n)
+	for range n {
+		window = append(window, c.Step(mdp.Sample(c.rng, pi.RawRowView(c.State))))
 	}
+	return window
 }
 
 // StepSizes are the step sizes of actor (α) and critic (β).
@@ -94,8 +96,7 @@ type ActorCritic struct {
 	W     []float64
 }
 
-// NewActorCritic starts from the policy pi0 [S, A], θ = log π₀, and w = 0. It
-// returns an error where pi0 has no mass, since no finite θ gives that policy.
+// NewActorCritic starts from the policy pi0 [S, A], θ = log π₀, and w = 0; an error where a probability is 0.
 func NewActorCritic(pi0 *mat.Dense) (*ActorCritic, error) {
 	s, a := pi0.Dims()
 	theta := mat.NewDense(s, a, nil)
@@ -125,10 +126,8 @@ func (l *ActorCritic) Step(increment []float64) error {
 	theta := l.Theta.RawMatrix().Data
 	floats.Add(theta, increment[:len(theta)])
 	floats.Add(l.W, increment[len(theta):])
-	for _, x := range [][]float64{theta, l.W} {
-		if size := floats.Norm(x, math.Inf(1)); !(size <= math.MaxFloat64) {
-			return fmt.Errorf("baseline: actor–critic diverged, a parameter is of size %v", size)
-		}
+	if size := max(floats.Norm(theta, math.Inf(1)), floats.Norm(l.W, math.Inf(1))); !(size <= math.MaxFloat64) {
+		return fmt.Errorf("baseline: actor–critic diverged, a parameter is of size %v", size)
 	}
 	return nil
 }
@@ -155,28 +154,24 @@ func (l *ActorCritic) Increment(window []Transition, pi *mat.Dense, gamma float6
 	return increment
 }
 
-// Increment returns what a learner's Step adds after a window under pi = softmax(θ).
-type Increment func(l *ActorCritic, window []Transition, pi *mat.Dense) []float64
-
 // Stepping is the agent with the parameters (θ, w) and the policy softmax(θ), which starts as start says, with w = 0.
-// Each round it adds the increment of a tabular learner, carried over to features that are drawn below root.
-func Stepping(t Told, start Start, features Features, root uint64, increment Increment) (Agent, error) {
+// Each round it adds the increment of a tabular learner under pi = softmax(θ), carried to features drawn below root.
+func Stepping(t Told, start Start, features Features, root uint64,
+	increment func(l *ActorCritic, window []Transition, pi *mat.Dense) []float64) (Agent, error) {
 	l, err := start.Learner(t.Pi0)
 	if err != nil {
 		return nil, err
 	}
 	carry, err := features.carry(t.States, t.Actions, seed.New(root, "baseline", "features", t.Problem))
 	pi := l.Policy()
-	return func(window []Transition) (*mat.Dense, *mat.Dense, error) {
+	return func(window []Transition) (policy, behaviour *mat.Dense, err error) {
 		if len(window) > 0 {
 			step := increment(l, window, pi)
 			carry(step)
-			if err := l.Step(step); err != nil {
-				return nil, nil, err
-			}
+			err = l.Step(step)
 			pi = l.Policy()
 		}
-		return pi, pi, nil
+		return pi, pi, err
 	}, err
 }
 

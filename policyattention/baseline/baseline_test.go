@@ -22,10 +22,8 @@ func problems(t *testing.T, states, actions, n int) []mdp.Problem {
 func TestChainIsAWalk(t *testing.T) {
 	p := problems(t, 5, 3, 1)[0]
 	chain := NewChain(p.MDP, seed.New(1, "walk"))
-	window := make([]Transition, 50)
 	start := chain.State
-	chain.Walk(p.Pi0, window)
-	for _, tr := range window {
+	for _, tr := range chain.Walk(nil, p.Pi0, 50) {
 		if tr.State != start || tr.Reward != p.MDP.R.At(tr.State, tr.Action) {
 			t.Fatalf("transition %+v does not go on from state %d with its reward", tr, start)
 		}
@@ -51,8 +49,7 @@ func TestIncrementAgreesWithItsDefinition(t *testing.T) {
 	if !mat.EqualApprox(pi, p.Pi0, 1e-14) { // rounding of exp(log p)
 		t.Errorf("softmax(log π₀) is\n%v, want\n%v", mat.Formatted(pi), mat.Formatted(p.Pi0))
 	}
-	window := make([]Transition, Window)
-	NewChain(p.MDP, rng).Walk(pi, window)
+	window := NewChain(p.MDP, rng).Walk(nil, pi, Window)
 	increment := l.Increment(window, pi, gamma, steps)
 	dTheta, dW := increment[:states*actions], increment[states*actions:]
 
@@ -125,7 +122,6 @@ func TestFeaturesAgreeWithExplicitParameters(t *testing.T) {
 		f := square(rng, states)
 		chain := NewChain(problem.MDP, seed.New(5, "baseline", "chain", i))
 		theta, w := mat.NewVecDense(states*actions, nil), mat.NewVecDense(states, nil)
-		window := make([]Transition, Window)
 		for round := range rounds {
 			// π ∝ π₀ exp(Xθ), so that θ = 0 is π₀.
 			var logits, values mat.VecDense
@@ -146,8 +142,7 @@ func TestFeaturesAgreeWithExplicitParameters(t *testing.T) {
 				t.Fatalf("problem %d, round %d: policy\n%v, want\n%v", i, round,
 					mat.Formatted(got[i].Policies[round]), mat.Formatted(pi))
 			}
-			chain.Walk(pi, window)
-			for _, tr := range window {
+			for _, tr := range chain.Walk(nil, pi, Window) {
 				delta := (tr.Reward + problem.MDP.Gamma*values.AtVec(tr.Next) - values.AtVec(tr.State)) / Window
 				w.AddScaledVec(w, steps.Beta*delta, f.RowView(tr.State))
 				// ∇_θ log π(a|s) = x(s,a) − Σ_b π(b|s) x(s,b)

@@ -47,10 +47,9 @@ func Arrays(token func(i int) Token, dims ...int) []*tensors.Tensor {
 		x := token(i)
 		before[i], previous[i], reward[i], state[i] = x.Before, x.Previous, x.Reward, x.State
 	}
-	return []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(before, dims...), tensors.FromFlatDataAndDimensions(previous, dims...),
-		tensors.FromFlatDataAndDimensions(reward, dims...), tensors.FromFlatDataAndDimensions(state, dims...),
-	}
+	integers := func(x []int32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(x, dims...) }
+	rewards := tensors.FromFlatDataAndDimensions(reward, dims...)
+	return []*tensors.Tensor{integers(before), integers(previous), rewards, integers(state)}
 }
 
 // Lived are the [Arrays] of tokens, and behind them the action after each; life returns a token and what follows it.
@@ -149,7 +148,8 @@ func (c InContext) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory
 	return trajectories, err
 }
 
-// Record implements method.Recorder: the choices are the actions of each life, Window·rounds for each problem.
+// Record is Run that also returns the actions of each life, Window·rounds for each problem. They are stored, and
+// verification repeats the run with them.
 func (c InContext) Record(problems []mdp.Problem, rounds int) ([]control.Trajectory, [][]int32, error) {
 	l, err := c.born(problems, rounds)
 	if err != nil {
@@ -191,9 +191,9 @@ func (c InContext) run(l *Lives, problems []mdp.Problem, rounds int, live func(r
 	return trajectories, nil
 }
 
-// Replay implements method.Recorder: it repeats the lives in which the recorded actions were taken. It returns an error
-// where the network and the stream of random numbers could not have given an action, with probabilities that differ by
-// at most tolerance: networks on other backends round differently, and one other action would change all that follows.
+// Replay repeats the lives in which the recorded actions were taken. It returns an error where the network and the
+// stream of random numbers could not have given an action, with probabilities that differ by at most tolerance:
+// networks on other backends round differently, and one other action would change all that follows.
 //
 // The actions and the random numbers alone fix the walk, so that the network is shown a whole round at once.
 func (c InContext) Replay(problems []mdp.Problem, rounds int, recorded [][]int32, tolerance float64) (
@@ -212,8 +212,7 @@ func (c InContext) Replay(problems []mdp.Problem, rounds int, recorded [][]int32
 		}
 		for t, a := range recorded[i] {
 			if a < 0 || int(a) >= c.Actions {
-				const format = "%s: problem %d: action %d is %d, want 0 to %d"
-				return nil, fmt.Errorf(format, c.Name, i, t+1, a, c.Actions-1)
+				return nil, fmt.Errorf("%s: problem %d: action %d is %d, want 0 to %d", c.Name, i, t+1, a, c.Actions-1)
 			}
 			draws[i] = append(draws[i], chain.rng.Float64())
 			l.Histories[i] = append(l.Histories[i], chain.Step(int(a)).Token())

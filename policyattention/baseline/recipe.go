@@ -23,19 +23,15 @@ import (
 
 // Recipe is how a small network learns to evaluate: on Boyan chains, by TD errors of windows that slide along a walk.
 type Recipe struct {
-	States    int
-	D         int // length of features
-	N         int // transitions in a context
-	Layers    int
-	OneHot    bool // features are one-hot, D = States; else uniform on [−1, 1)
-	Gamma     float64
-	Processes int     // chains that are trained on
-	Fresh     int     // others that weights are measured on
-	Batches   int     // a chain, each from a walk of its own
-	Batch     int     // TD errors in a batch
-	Rate      float64 // of Adam
-	Decay     float64 // penalty Decay·‖params‖²/2, as torch's Adam has it; not AdamW's decay
-	Seed      uint64
+	States, Layers   int
+	D, N             int  // length of features, transitions in a context
+	OneHot           bool // features are one-hot, D = States; else uniform on [−1, 1)
+	Gamma            float64
+	Processes, Fresh int     // chains that are trained on, and others that weights are measured on
+	Batches, Batch   int     // a chain, each from a walk of its own; TD errors in a batch
+	Rate             float64 // of Adam
+	Decay            float64 // penalty Decay·‖params‖²/2, as torch's Adam has it; not AdamW's decay
+	Seed             uint64
 }
 
 // WangRecipe is the setting of Wang et al. (their main.py and README).
@@ -44,33 +40,17 @@ func WangRecipe() Recipe {
 		Processes: 4000, Fresh: 32, Batches: 5, Batch: 64, Rate: 1e-3, Decay: 1e-6, Seed: 1}
 }
 
-// Validate reports the first field that makes no sense.
+// Validate reports the first field that makes no sense; Process reports those of the chain.
 func (r Recipe) Validate() error {
 	switch {
 	case min(r.D, r.N, r.Layers, r.Processes, r.Fresh, r.Batches, r.Batch) < 1:
 		return fmt.Errorf("baseline: recipe %+v, want at least one of everything", r)
 	case r.OneHot && r.D != r.States:
 		return fmt.Errorf("baseline: one-hot features of length %d for %d states", r.D, r.States)
-	case !(r.Gamma >= 0 && r.Gamma < 1):
-		return fmt.Errorf("baseline: discount is %v, want 0 ≤ γ < 1", r.Gamma)
 	case !(r.Rate > 0 && r.Rate < 1e6 && r.Decay >= 0 && r.Decay < 1e6):
 		return fmt.Errorf("baseline: learning rate %v and decay %v, want numbers > 0 and ≥ 0", r.Rate, r.Decay)
 	}
 	return nil
-}
-
-// Process draws chain i, with features.
-func (r Recipe) Process(i int) (*Process, error) {
-	rng := seed.New(r.Seed, "mrp", "process", i)
-	features := UniformMatrix(r.States, r.D, rng)
-	if r.OneHot {
-		features = Identity(r.D)
-	}
-	p, err := Boyan(r.States, r.Gamma, rng)
-	if err == nil {
-		p.Features = features
-	}
-	return p, err
 }
 
 // EachFresh shows f the chains that were not trained on, with their exact values [S], their stationary distribution [S]
@@ -121,7 +101,7 @@ func (r Recipe) batch(n Evaluator, step int) (prompts, rewards *tensors.Tensor, 
 			return nil, nil, err
 		}
 		rows, columns = z.Dims()
-		flat, earned = append(flat, z.RawMatrix().Data...), append(earned, p.Reward(walk[b+r.N+1]))
+		flat, earned = append(flat, z.RawMatrix().Data...), append(earned, p.Reward(walk[b+r.N+1], 0))
 	}
 	prompts = tensors.FromFlatDataAndDimensions(flat, r.Batch+1, rows, columns)
 	return prompts, tensors.FromFlatDataAndDimensions(earned[:r.Batch], r.Batch), nil
@@ -164,10 +144,10 @@ func (r Recipe) Train(ctx context.Context, on compute.Backend, n Evaluator) ([]f
 			return nil, context.Cause(ctx)
 		}
 		prompts, rewards, err := r.batch(n, step)
-		if err != nil {
-			return nil, fmt.Errorf("baseline: step %d: %w", step, err)
+		var out *tensors.Tensor
+		if err == nil {
+			out, err = exec.Call1(prompts, rewards)
 		}
-		out, err := exec.Call1(prompts, rewards)
 		if err != nil {
 			return nil, fmt.Errorf("baseline: step %d: %w", step, err)
 		}
@@ -242,11 +222,8 @@ func (r Recipe) Numbers(ctx context.Context, on compute.Backend, t Training, qua
 type Process struct {
 	*mdp.MDP
 	Start    []float64  // [S], distribution of the first state
-	Features *mat.Dense // [S, D] of the states, where a recipe has drawn it
+	Features *mat.Dense // [S, D] of the states
 }
-
-// Reward is the reward on leaving the state s.
-func (p *Process) Reward(s int) float64 { return p.MDP.Reward(s, 0) }
 
 // Solve returns the values v [S], v = r + γPv, and the only stationary distribution d [S], dᵀP = dᵀ, or an error.
 func (p *Process) Solve() (v, d []float64, err error) {
@@ -254,19 +231,14 @@ func (p *Process) Solve() (v, d []float64, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("baseline: %w", err)
 	}
-	n := p.States()
 	// dᵀ(I − P) = 0, with the last equation, which the others imply, replaced by Σd = 1.
-	a, b := mat.NewDense(n, n, nil), mat.NewVecDense(n, nil)
-	for i := range n {
-		for j, x := range p.Next(i, 0) {
-			a.Set(j, i, -x)
-		}
-		a.Set(i, i, 1+a.At(i, i))
-		a.Set(n-1, i, 1)
-	}
+	n := p.States()
+	var a mat.Dense
+	a.Sub(Identity(n), p.DenseP().T())
+	a.SetRow(n-1, slices.Repeat([]float64{1}, n))
+	b, stationary := mat.NewVecDense(n, nil), new(mat.VecDense)
 	b.SetVec(n-1, 1)
-	var stationary mat.VecDense
-	if err := stationary.SolveVec(a, b); err != nil {
+	if err := stationary.SolveVec(&a, b); err != nil {
 		return nil, nil, fmt.Errorf("baseline: the stationary distribution: %w", err)
 	}
 	return values.RawMatrix().Data, stationary.RawVector().Data, nil
@@ -282,32 +254,36 @@ func (p *Process) Walk(rng *rand.Rand, n int) []int {
 	return states
 }
 
-// Boyan draws a Boyan chain (Wang et al., Algorithm 2): from state i to i+1 with a probability uniform on [.01, .99),
-// else to i+2; from the last but one to the last; from the last to any state, with probabilities proportional to
-// numbers uniform on [.01, .99), as are those of the first state. Rewards are uniform on [−1, 1).
-func Boyan(states int, gamma float64, rng *rand.Rand) (*Process, error) {
-	if states < 3 {
-		return nil, fmt.Errorf("baseline: a Boyan chain of %d states, want at least 3", states)
+// Process draws features and Boyan chain i (Wang et al., Algorithm 2): from state s to s+1 with a probability uniform
+// on [.01, .99), else to s+2; from the last but one to the last; from the last to any state, with probabilities
+// proportional to numbers uniform on [.01, .99), as are those of the first state. Rewards are uniform on [−1, 1).
+func (r Recipe) Process(i int) (*Process, error) {
+	if r.States < 3 {
+		return nil, fmt.Errorf("baseline: a Boyan chain of %d states, want at least 3", r.States)
 	}
-	p := mat.NewDense(states, states, nil)
-	for i := range states - 2 {
+	rng, p := seed.New(r.Seed, "mrp", "process", i), mat.NewDense(r.States, r.States, nil)
+	features := UniformMatrix(r.States, r.D, rng)
+	if r.OneHot {
+		features = Identity(r.D)
+	}
+	for s := range r.States - 2 {
 		forward := .01 + .98*rng.Float64()
-		p.Set(i, i+1, forward)
-		p.Set(i, i+2, 1-forward)
+		p.Set(s, s+1, forward)
+		p.Set(s, s+2, 1-forward)
 	}
-	p.Set(states-2, states-1, 1)
+	p.Set(r.States-2, r.States-1, 1)
 	proportional := func() []float64 {
-		row := make([]float64, states)
+		row := make([]float64, r.States)
 		for i := range row {
 			row[i] = .01 + .98*rng.Float64()
 		}
 		floats.Scale(1/floats.Sum(row), row)
 		return row
 	}
-	p.SetRow(states-1, proportional())
+	p.SetRow(r.States-1, proportional())
 	start := proportional()
-	chain, err := mdp.New(gamma, p, UniformMatrix(states, 1, rng))
-	return &Process{MDP: chain, Start: start}, err
+	chain, err := mdp.New(r.Gamma, p, UniformMatrix(r.States, 1, rng))
+	return &Process{chain, start, features}, err
 }
 
 // UniformMatrix draws a matrix [rows, cols] of numbers uniform on [−1, 1).

@@ -21,7 +21,7 @@ import (
 // visits each state as often as the stationary distribution says, within five standard deviations of independent
 // draws times 3 for their correlation. The chain has its shape.
 func TestBoyan(t *testing.T) {
-	p := testkit.Must(Boyan(10, .9, seed.New(1)))(t)
+	p := testkit.Must(WangRecipe().Process(1))(t)
 	v, d, err := p.Solve()
 	testkit.Check(t, err)
 	sum, factor := make([]float64, 10), 1.
@@ -34,7 +34,7 @@ func TestBoyan(t *testing.T) {
 	for range 400 {
 		for i := range sum {
 			for j := range sum {
-				sum[i] += factor * power.At(i, j) * p.Reward(j)
+				sum[i] += factor * power.At(i, j) * p.Reward(j, 0)
 			}
 		}
 		var next mat.Dense
@@ -147,7 +147,10 @@ func TestRecipeRefuses(t *testing.T) {
 		_, err := r.Train(ctx, on, quadratic{r})
 		return err
 	}
-	boyan := func(states int, gamma float64) error { _, err := Boyan(states, gamma, seed.New(1)); return err }
+	boyan := func(states int, gamma float64) error {
+		_, err := Recipe{States: states, D: 1, Gamma: gamma}.Process(1)
+		return err
+	}
 	two := testkit.Must(mdp.New(.5, mat.NewDense(2, 2, []float64{1, 0, 0, 1}), mat.NewDense(2, 1, nil)))(t)
 	_, _, several := (&Process{MDP: two, Start: []float64{1, 0}}).Solve()
 	for want, err := range map[string]error{
@@ -155,7 +158,7 @@ func TestRecipeRefuses(t *testing.T) {
 		"at least one of everything":  train(t.Context(), func(r *Recipe) { r.Batches = 0 }),
 		"of 2 states, want":           train(t.Context(), func(r *Recipe) { r.States = 2 }),
 		"one-hot":                     train(t.Context(), func(r *Recipe) { r.OneHot = true }),
-		"discount is NaN":             train(t.Context(), func(r *Recipe) { r.Gamma = math.NaN() }),
+		"gamma is NaN":                train(t.Context(), func(r *Recipe) { r.Gamma = math.NaN() }),
 		"learning rate 0":             train(t.Context(), func(r *Recipe) { r.Rate = 0 }),
 		"of 2 states":                 boyan(2, .9),
 		"gamma is 1":                  boyan(3, 1),

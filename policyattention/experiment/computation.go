@@ -84,7 +84,7 @@ func (l *Loop) run(s *Store, problems []mdp.Problem, stored *rows.Tables) ([]con
 			return nil, nil, err
 		}
 	}
-	recorder, ok := controller.(method.Recorder)
+	recorder, ok := controller.(baseline.InContext)
 	if !ok {
 		trajectories, err := controller.Run(problems, l.Rounds)
 		return trajectories, nil, err

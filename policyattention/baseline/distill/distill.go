@@ -72,8 +72,7 @@ func CPU(seed uint64, states int) Config {
 	return c
 }
 
-// ShortContext returns the control to a recipe: the same with a context of a
-// round and the query after it, so that nothing is remembered between rounds.
+// ShortContext is a recipe's control, which remembers nothing between rounds: a context of one and the query after it.
 func (c Config) ShortContext() Config {
 	c.Context = baseline.Window + 1
 	return c
@@ -92,8 +91,7 @@ func (c Config) Validate() error {
 	case c.Context <= baseline.Window:
 		return bad("context of %d tokens, want more than the %d of a round", c.Context, baseline.Window)
 	case c.Length%baseline.Window != 0 || c.Length < c.Context:
-		return bad("histories of %d steps, want a multiple of %d and at least the context, %d", c.Length,
-			baseline.Window, c.Context)
+		return bad("histories of %d steps, want a multiple of %d and ≥ %d", c.Length, baseline.Window, c.Context)
 	case c.Histories < 1 || c.Batch < 1 || c.Steps < 1:
 		return bad("%d histories, batch %d, %d steps, want at least one of each", c.Histories, c.Batch, c.Steps)
 	case c.Histories*c.Length > 1<<30:
@@ -134,11 +132,10 @@ func (c Config) history(m *mdp.MDP, i int) ([]baseline.Token, error) {
 		return nil, err
 	}
 	chain := baseline.NewChain(m, seed.New(c.Seed, "distill", "history", i))
-	window := make([]baseline.Transition, baseline.Window)
 	h := []baseline.Token{baseline.First(chain.State)}
 	for range c.Length / baseline.Window {
 		pi := learner.Policy()
-		chain.Walk(pi, window)
+		window := chain.Walk(nil, pi, baseline.Window)
 		for _, t := range window {
 			h = append(h, t.Token())
 		}

@@ -66,8 +66,7 @@ func recipe(name string, seed uint64, states int, tuned baseline.StepSizes) (c C
 	if rated {
 		c.Source.Alpha, err = strconv.ParseFloat(rate, 64)
 		if err != nil || !(c.Source.Alpha > 0 && c.Source.Alpha <= math.MaxFloat64) {
-			err = fmt.Errorf("recipe %q of Algorithm Distillation: the source's rate is %q, want a number above 0",
-				name, rate)
+			err = fmt.Errorf("recipe %q of Algorithm Distillation: the rate is %q, want a number above 0", name, rate)
 		}
 	}
 	if short {

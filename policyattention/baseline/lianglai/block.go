@@ -1,7 +1,7 @@
 // Package lianglai is the baseline of Liang and Lai (arXiv 2605.05755): one linear self-attention layer that carries
 // out a step of actor–critic on the transitions in its prompt.
 //
-// The package holds the analytic parameters, the training of a block by imitation of them, and its controller.
+// The package holds the training of a block by imitation of that step, and its controller.
 package lianglai
 
 import (
@@ -40,32 +40,27 @@ func (b *Block) Attend(context *mat.Dense, query []float64) []float64 {
 	return out.RawVector().Data
 }
 
-// field is a named range of coordinates of a prompt column.
-type field struct{ from, size int }
-
-func (f field) of(column []float64) []float64 { return column[f.from : f.from+f.size] }
-
-// ActorCriticPrompt is the layout of the actor–critic prompt. A context column
-// holds ∇log π(a|s), φ(s), φ(s′) and r of one transition, the query column
-// holds θ, w and 1; every other coordinate is zero. φ is one-hot. A column has 2SA + 3S + 2 entries.
+// ActorCriticPrompt is a layout of 2SA + 3S + 2 numbers a column: that of a transition holds ∇log π(a|s), φ(s),
+// φ(s′) and r, the query column θ, w and 1; all else is zero. φ is one-hot.
 type ActorCriticPrompt struct {
 	States, Actions int
 
-	score       field // ∇log π(a|s) [S·A]
-	state, next field // φ(s), φ(s′) [S]
-	reward      field // r [1]
-	theta       field // θ [S·A]
-	w           field // w [S]
-	one         field // 1
+	// Where in a column each begins.
+	score       int // ∇log π(a|s) [S·A]
+	state, next int // φ(s), φ(s′) [S]
+	reward      int // r
+	theta       int // θ [S·A]
+	w           int // w [S]
+	one         int // 1
 	width       int
 }
 
 // NewActorCriticPrompt returns the layout for S ≥ 1 states and A ≥ 1 actions.
 func NewActorCriticPrompt(states, actions int) *ActorCriticPrompt {
 	p := &ActorCriticPrompt{States: states, Actions: actions}
-	take := func(size int) field {
+	take := func(size int) (from int) {
 		p.width += size
-		return field{p.width - size, size}
+		return p.width - size
 	}
 	p.score, p.state, p.next, p.reward = take(states*actions), take(states), take(states), take(1)
 	p.theta, p.w, p.one = take(states*actions), take(states), take(1)
@@ -77,65 +72,39 @@ func (p *ActorCriticPrompt) Context(window []baseline.Transition, pi *mat.Dense)
 	context := mat.NewDense(len(window), p.width, nil)
 	for i, t := range window {
 		column := context.RawRowView(i)
-		score := p.score.of(column)[t.State*p.Actions : (t.State+1)*p.Actions]
+		score := column[p.score+t.State*p.Actions:]
 		for b, prob := range pi.RawRowView(t.State) {
 			score[b] = -prob
 		}
 		score[t.Action]++
-		p.state.of(column)[t.State] = 1
-		p.next.of(column)[t.Next] = 1
-		p.reward.of(column)[0] = t.Reward
+		column[p.state+t.State], column[p.next+t.Next], column[p.reward] = 1, 1, t.Reward
 	}
 	return context
-}
-
-// Query returns the query column [2SA+3S+2] of a learner.
-func (p *ActorCriticPrompt) Query(l *baseline.ActorCritic) []float64 {
-	column := make([]float64, p.width)
-	copy(p.theta.of(column), l.Theta.RawMatrix().Data)
-	copy(p.w.of(column), l.W)
-	p.one.of(column)[0] = 1
-	return column
-}
-
-// Analytic returns the block whose increments are those of [baseline.ActorCritic.Increment].
-func (p *ActorCriticPrompt) Analytic(gamma float64, steps baseline.StepSizes) *Block {
-	b := &Block{p, mat.NewDense(p.width, p.width, nil), mat.NewDense(p.width, p.width, nil)}
-	// A score is z_iᵀ P q = r + γ w(s′) − w(s) = δ_i; a value is α ∇log π for θ, and β φ(s) for w.
-	b.P.Set(p.reward.from, p.one.from, 1)
-	for s := range p.States {
-		b.P.Set(p.next.from+s, p.w.from+s, gamma)
-		b.P.Set(p.state.from+s, p.w.from+s, -1)
-		b.V.Set(p.w.from+s, p.state.from+s, steps.Beta)
-	}
-	for i := range p.score.size {
-		b.V.Set(p.theta.from+i, p.score.from+i, steps.Alpha)
-	}
-	return b
 }
 
 // WithSteps returns a copy of a block that was made for the step sizes α = β = 1, with its increments Δθ multiplied
 // by α and Δw by β. The update is linear in the step sizes, so one trained block serves all of them.
 func (b *Block) WithSteps(steps baseline.StepSizes) *Block {
 	scaled := &Block{b.Prompt, mat.DenseCopyOf(b.P), mat.DenseCopyOf(b.V)}
-	for rows, step := range map[field]float64{b.Prompt.theta: steps.Alpha, b.Prompt.w: steps.Beta} {
-		for i := range rows.size {
-			floats.Scale(step, scaled.V.RawRowView(rows.from+i))
-		}
-	}
+	p, v := b.Prompt, scaled.V
+	theta, w := v.Slice(p.theta, p.w, 0, p.width).(*mat.Dense), v.Slice(p.w, p.one, 0, p.width).(*mat.Dense)
+	theta.Scale(steps.Alpha, theta)
+	w.Scale(steps.Beta, w)
 	return scaled
 }
 
-// increment returns what transitions under pi [S, A] with the given weights, whose sum stands
-// for one window, add to θ and w of l [S·A + S]; nil are equal weights. The
-// block is linear in z zᵀ over its columns z, so a weight is a factor √(n·weight) of a column.
+// increment returns what transitions under pi [S, A] with the given weights, whose sum stands for one window, add to
+// θ and w of l [S·A + S]; nil are equal. A weight is a factor √(n·weight) of z: the block is linear in z zᵀ.
 func (b *Block) increment(
 	l *baseline.ActorCritic, window []baseline.Transition, weights []float64, pi *mat.Dense) []float64 {
-	context, n := b.Prompt.Context(window, pi), len(window)
+	p, context, query := b.Prompt, b.Prompt.Context(window, pi), make([]float64, b.Prompt.width)
 	for i, w := range weights {
-		floats.Scale(math.Sqrt(float64(n)*w), context.RawRowView(i))
+		floats.Scale(math.Sqrt(float64(len(window))*w), context.RawRowView(i))
 	}
-	return b.Attend(context, b.Prompt.Query(l))[b.Prompt.theta.from:b.Prompt.one.from]
+	copy(query[p.theta:], l.Theta.RawMatrix().Data)
+	copy(query[p.w:], l.W)
+	query[p.one] = 1
+	return b.Attend(context, query)[p.theta:p.one]
 }
 
 // on deploys the block, which has its step sizes, on a source of transitions. Each round passes the source's through

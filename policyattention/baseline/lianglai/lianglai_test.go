@@ -30,6 +30,22 @@ func close(x, y []float64) bool {
 	return len(x) == len(y)
 }
 
+// analytic returns the block whose increments are those of [baseline.ActorCritic.Increment].
+func (p *ActorCriticPrompt) analytic(gamma float64, steps baseline.StepSizes) *Block {
+	b := &Block{p, mat.NewDense(p.width, p.width, nil), mat.NewDense(p.width, p.width, nil)}
+	// A score is z_iᵀ P q = r + γ w(s′) − w(s) = δ_i; a value is α ∇log π for θ, and β φ(s) for w.
+	b.P.Set(p.reward, p.one, 1)
+	for s := range p.States {
+		b.P.Set(p.next+s, p.w+s, gamma)
+		b.P.Set(p.state+s, p.w+s, -1)
+		b.V.Set(p.w+s, p.state+s, steps.Beta)
+	}
+	for i := range p.States * p.Actions {
+		b.V.Set(p.theta+i, p.score+i, steps.Alpha)
+	}
+	return b
+}
+
 func TestAnalyticActorCritic(t *testing.T) {
 	for _, shape := range []struct {
 		states, actions int
@@ -43,16 +59,15 @@ func TestAnalyticActorCritic(t *testing.T) {
 		}
 		problems := testkit.Must(mdp.Random.Draw(1, shape.states, shape.actions, 5))(t)
 		rng := seed.New(2, "test")
-		block := p.Analytic(shape.gamma, shape.steps)
-		scaled := p.Analytic(shape.gamma, baseline.StepSizes{Alpha: 1, Beta: 1}).WithSteps(shape.steps)
+		block := p.analytic(shape.gamma, shape.steps)
+		scaled := p.analytic(shape.gamma, baseline.StepSizes{Alpha: 1, Beta: 1}).WithSteps(shape.steps)
 		for _, problem := range problems {
 			l := testkit.Must(baseline.NewActorCritic(problem.Pi0))(t)
 			for i := range l.W {
 				l.W[i] = 10 * rng.NormFloat64()
 			}
-			window := make([]baseline.Transition, baseline.Window)
 			pi := l.Policy()
-			baseline.NewChain(problem.MDP, rng).Walk(pi, window)
+			window := baseline.NewChain(problem.MDP, rng).Walk(nil, pi, baseline.Window)
 			want := l.Increment(window, pi, shape.gamma, shape.steps)
 			for _, b := range []*Block{block, scaled} {
 				if got := b.increment(l, window, nil, pi); !close(got, want) {
@@ -83,7 +98,8 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 		}
 		return sum / float64(len(b.windows))
 	}
-	f := newFit(block, Config{})
+	f := &fit{}
+	f.p, f.v = block.active()
 	if got, want := f.gradient(b), loss(); math.Abs(got-want) > 1e-12*want { // rounding
 		t.Errorf("loss %v, want %v", got, want)
 	}
@@ -109,6 +125,8 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 	}
 }
 
+func quiet(int, float64) {}
+
 // small is a recipe with a hundredth of the full number of windows.
 func small(t Config) Config {
 	t.MDPs, t.Batch, t.Steps = 200, 500, 200
@@ -119,15 +137,17 @@ func small(t Config) Config {
 // instead of 3,000 updates of the closed loop.
 func TestQualificationInTheNativeShape(t *testing.T) {
 	recipe := small(Native(1))
-	trained := testkit.Must(recipe.Train(context.Background(), nil))(t)
+	trained := testkit.Must(recipe.Train(context.Background(), quiet))(t)
 	if got := trained.LossRatio(); !(got <= 1e-11) {
 		t.Errorf("last/first loss is %g", got)
 	}
-	updateError := testkit.Must(recipe.updateError(trained.Block, 200))(t)
+	study := ImitationConfig{Training: recipe, Windows: 200, MDPs: 4, Updates: 500, Every: 50,
+		Steps: baseline.StepSizes{Alpha: 1, Beta: 0.5}}
+	updateError := testkit.Must(study.updateError(trained.Block))(t)
 	if !(updateError <= 3.2e-6) {
 		t.Errorf("relative update error is %g", updateError)
 	}
-	learned, teacher, err := recipe.closeLoop(trained.Block, baseline.StepSizes{Alpha: 1, Beta: 0.5}, 4, 500, 50)
+	learned, teacher, err := study.closeLoop(trained.Block)
 	testkit.Check(t, err)
 	if r, g := likeness(learned, teacher); !(math.Abs(r-1) <= 0.01 && g <= 4.3e-4) {
 		t.Errorf("improvement relative to the teacher is %v, mean gap of the curves %v", r, g)
@@ -136,8 +156,8 @@ func TestQualificationInTheNativeShape(t *testing.T) {
 
 func TestHarnessShapeAndController(t *testing.T) {
 	recipe := small(Harness(1, 8))
-	trained := testkit.Must(recipe.Train(context.Background(), nil))(t)
-	updateError := testkit.Must(recipe.updateError(trained.Block, 200))(t)
+	trained := testkit.Must(recipe.Train(context.Background(), quiet))(t)
+	updateError := testkit.Must((ImitationConfig{Training: recipe, Windows: 200}).updateError(trained.Block))(t)
 	if !(updateError <= 1.5e-5) { // the paper's
 		t.Errorf("relative update error is %g", updateError)
 	}
@@ -145,7 +165,7 @@ func TestHarnessShapeAndController(t *testing.T) {
 	steps := testkit.Must(PaperSteps(8))(t)
 	problems := testkit.Must(mdp.Random.Draw(5, 8, 3, 4))(t)
 	want := testkit.Must(baseline.Teacher(steps, baseline.Initial, baseline.OneHot, 1).Run(problems, 40))(t)
-	for name, block := range map[string]*Block{"analytic": p.Analytic(mdp.Discount, steps),
+	for name, block := range map[string]*Block{"analytic": p.analytic(mdp.Discount, steps),
 		"trained": trained.Block.WithSteps(steps)} {
 		c := block.on(baseline.Walk(baseline.Window, 1), false, baseline.Initial, baseline.OneHot, 1)
 		got := testkit.Must(c.Run(problems, 40))(t)
@@ -168,7 +188,7 @@ func TestHarnessShapeAndController(t *testing.T) {
 func TestFiles(t *testing.T) {
 	recipe := small(Harness(1, 3))
 	recipe.Steps = 2
-	trained := testkit.Must(recipe.Train(context.Background(), nil))(t)
+	trained := testkit.Must(recipe.Train(context.Background(), quiet))(t)
 	path := filepath.Join(t.TempDir(), "block.safetensors")
 	testkit.Check(t, recipe.write(path, trained))
 	stored := testkit.Must(recipe.read(path, 2))(t)
@@ -224,13 +244,13 @@ func TestDivergingRunRestartsAtHalfTheRate(t *testing.T) {
 	}
 	halved := recipe
 	halved.Rate /= 2
-	direct := testkit.Must(halved.Train(context.Background(), nil))(t)
+	direct := testkit.Must(halved.Train(context.Background(), quiet))(t)
 	if !mat.Equal(direct.Block.P, trained.Block.P) || !mat.Equal(direct.Block.V, trained.Block.V) {
 		t.Error("the restarted run is not the run of half the rate")
 	}
 	hopeless := unstable() // where no rate helps, training says so
 	hopeless.Scale = 1e20
-	if _, err := hopeless.Train(context.Background(), nil); !errors.Is(err, errDiverged) {
+	if _, err := hopeless.Train(context.Background(), quiet); !errors.Is(err, errDiverged) {
 		t.Errorf("a run that cannot converge returned %v", err)
 	}
 }
@@ -238,7 +258,7 @@ func TestDivergingRunRestartsAtHalfTheRate(t *testing.T) {
 func TestTrainingCanBeStoppedAndRefusesNonsense(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := small(Native(1)).Train(ctx, nil); !errors.Is(err, context.Canceled) {
+	if _, err := small(Native(1)).Train(ctx, quiet); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled run returned %v", err)
 	}
 	for _, spoil := range []func(*Config){
@@ -266,7 +286,7 @@ func TestExpectedUpdate(t *testing.T) {
 	prompt := NewActorCriticPrompt(8, 3)
 	problems := testkit.Must(mdp.Random.Draw(1, 8, 3, 1))(t)
 	p := problems[0]
-	b := prompt.Analytic(p.MDP.Gamma, baseline.StepSizes{Alpha: 3, Beta: .5})
+	b := prompt.analytic(p.MDP.Gamma, baseline.StepSizes{Alpha: 3, Beta: .5})
 	trajectories := testkit.Must(expected{b, baseline.Initial}.Run(problems, 1))(t)
 	q := testkit.Must(p.MDP.PolicyValue(p.Pi0))(t)
 	want := mat.NewDense(8, 3, nil)
@@ -285,8 +305,7 @@ func TestExpectedUpdate(t *testing.T) {
 	if d := mdp.MaxAbsDiff(trajectories[0].Policies[1], want); d > 1e-12 {
 		t.Errorf("the policy differs by %v from the expected update", d)
 	}
-	window := make([]baseline.Transition, 20)
-	baseline.NewChain(p.MDP, seed.New(1, "chain")).Walk(p.Pi0, window)
+	window := baseline.NewChain(p.MDP, seed.New(1, "chain")).Walk(nil, p.Pi0, 20)
 	equalWeights := make([]float64, 20)
 	for i := range equalWeights {
 		equalWeights[i] = 1. / 20
@@ -305,7 +324,8 @@ func TestTuning(t *testing.T) {
 	if g := study.Grid; !slices.IsSorted(g.Alphas) || !slices.IsSorted(g.Betas) {
 		t.Errorf("grid %+v", g)
 	}
-	study.Grid = Grid{[]baseline.Start{baseline.Initial}, []float64{0.01, 16, 5000}, []float64{0.2, 0.4}}
+	study.Grid.Starts = []baseline.Start{baseline.Initial}
+	study.Grid.Alphas, study.Grid.Betas = []float64{0.01, 16, 5000}, []float64{0.2, 0.4}
 	losses := testkit.Must(study.Compute(nil, testkit.Must(mdp.Random.Draw(1, 4, 3, 8))(t)))(t).Tuned
 	if len(losses) != 6*2*8 || losses[3*16].Alpha != 16 || losses[3*16].Beta != .4 {
 		t.Fatalf("%d losses, %+v", len(losses), losses[3*16])

@@ -33,9 +33,8 @@ import (
 // hyperbola, V → 0 and P → ∞. So θ and w start from zero, like those of a fresh learner, and grow to full scale
 // over the first Warmup steps: as long as δ is the reward alone, that one entry gives all states the same sign.
 //
-// A run whose loss grows without bound all the same starts again at half the rate.
-//
-// Package train makes AdamW's steps in float32; these need float64, a preconditioner from the batch, and restarts.
+// A run whose loss grows without bound all the same starts again at half the rate. Package train makes AdamW's steps
+// in float32; these need float64, a preconditioner from the batch, and restarts.
 type Config struct {
 	Seed    uint64  `json:"seed"`    // root of every random stream
 	States  int     `json:"states"`  // S
@@ -63,11 +62,9 @@ func Harness(seed uint64, states int) Config {
 		MDPs: 10_000, Batch: 20_000, Steps: 500, Rate: 0.5, Scale: 0.1, Warmup: 20, Damping: 1e-3}
 }
 
-// most bounds the numbers of MDPs, windows and steps: beyond it no run ends.
-const most = 1 << 24
-
 // Validate reports the first field that makes no sense.
 func (t Config) Validate() error {
+	const most = 1 << 24 // MDPs, windows and steps: beyond it no run ends
 	bad := func(format string, args ...any) error { return fmt.Errorf("lianglai: training "+format, args...) }
 	switch {
 	case min(t.States, t.Actions) < 2 || max(t.States, t.Actions) > 4096:
@@ -93,13 +90,9 @@ type Trained struct {
 // LossRatio is the last loss over the first.
 func (r *Trained) LossRatio() float64 { return r.Loss[len(r.Loss)-1] / r.Loss[0] }
 
-// Train runs the recipe. The function progress, unless nil, hears of each step, from step 0 again after a restart. It
-// returns an error when the recipe is not valid, when the loss grows without bound at every rate, and with the cause of
-// ctx when that is done. The result is a function of the recipe alone.
+// Train runs a valid recipe, of which alone the result is a function. The function progress hears of each step, from 0
+// again after a restart. An error says that the loss grows without bound at every rate, or has ctx's cause.
 func (t Config) Train(ctx context.Context, progress func(step int, loss float64)) (*Trained, error) {
-	if err := t.Validate(); err != nil {
-		return nil, err
-	}
 	problems, err := t.problems(seed.New(t.Seed, "lianglai", "mdps").Uint64(), t.MDPs)
 	if err != nil {
 		return nil, err
@@ -113,18 +106,17 @@ func (t Config) Train(ctx context.Context, progress func(step int, loss float64)
 	}
 }
 
-// errDiverged is wrapped by the error of a run whose loss has grown without bound, that is, to more than unbounded; it
-// starts at order one and does not come back from there.
+// errDiverged is wrapped by the error of a run whose loss has grown without bound.
 var errDiverged = errors.New("the loss grows without bound")
-
-const unbounded = 1e30
 
 // attempt is Train on the given MDPs, at one rate.
 func (t Config) attempt(ctx context.Context, problems []mdp.Problem, progress func(int, float64)) (*Trained, error) {
 	prompt, rng := NewActorCriticPrompt(t.States, t.Actions), seed.New(t.Seed, "lianglai", "init")
 	draw := func() *mat.Dense { return baseline.NormalMatrix(prompt.width, prompt.width, t.Scale, rng) }
 	block := &Block{prompt, draw(), draw()}
-	fit, batch, result := newFit(block, t), newBatch(prompt, t.Batch), &Trained{Block: block}
+	p, v := block.active()
+	fit, batch := &fit{rate: t.Rate, damping: t.Damping, p: p, v: v}, newBatch(prompt, t.Batch)
+	result := &Trained{Block: block}
 	for step := range t.Steps {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("lianglai: training stopped before step %d: %w", step, context.Cause(ctx))
@@ -136,9 +128,7 @@ func (t Config) attempt(ctx context.Context, problems []mdp.Problem, progress fu
 			return nil, fmt.Errorf("lianglai: training step %d: %w", step, err)
 		}
 		result.Loss = append(result.Loss, loss)
-		if progress != nil {
-			progress(step, loss)
-		}
+		progress(step, loss)
 	}
 	return result, nil
 }
@@ -157,9 +147,9 @@ func (t Config) problems(root uint64, n int) ([]mdp.Problem, error) {
 // columns of query coordinates, V's rows of θ and w and columns of context coordinates. Everything else multiplies a
 // zero of the prompt or is not read, has no gradient, and keeps its initial value.
 func (b *Block) active() (activeP, activeV *mat.Dense) {
-	context := b.Prompt.theta.from
+	context := b.Prompt.theta
 	activeP = b.P.Slice(0, context, context, b.Prompt.width).(*mat.Dense)
-	return activeP, b.V.Slice(context, b.Prompt.one.from, 0, context).(*mat.Dense)
+	return activeP, b.V.Slice(context, b.Prompt.one, 0, context).(*mat.Dense)
 }
 
 // batch is a set of windows with their queries and the teacher's increments.
@@ -172,18 +162,14 @@ type batch struct {
 }
 
 func newBatch(prompt *ActorCriticPrompt, size int) *batch {
-	b := &batch{prompt: prompt, windows: make([][]baseline.Transition, size), pi: make([]*mat.Dense, size),
-		query:  mat.NewDense(size, prompt.width-prompt.theta.from, nil),
-		target: mat.NewDense(size, prompt.one.from-prompt.theta.from, nil)}
-	for i := range b.windows {
-		b.windows[i] = make([]baseline.Transition, baseline.Window)
-	}
-	return b
+	return &batch{prompt: prompt, windows: make([][]baseline.Transition, size), pi: make([]*mat.Dense, size),
+		query:  mat.NewDense(size, prompt.width-prompt.theta, nil),
+		target: mat.NewDense(size, prompt.one-prompt.theta, nil)}
 }
 
 // draw fills the batch anew, with θ and w from N(0, scale²).
 func (b *batch) draw(rng *rand.Rand, problems []mdp.Problem, gamma, scale float64) {
-	for i, window := range b.windows {
+	for i := range b.windows {
 		query := b.query.RawRowView(i)
 		for j := range query[:len(query)-1] {
 			query[j] = scale * rng.NormFloat64()
@@ -192,14 +178,14 @@ func (b *batch) draw(rng *rand.Rand, problems []mdp.Problem, gamma, scale float6
 		learner := b.learner(i)
 		b.pi[i] = learner.Policy()
 		m := problems[rng.IntN(len(problems))].MDP
-		baseline.NewChain(m, rng).Walk(b.pi[i], window)
-		b.target.SetRow(i, learner.Increment(window, b.pi[i], gamma, baseline.StepSizes{Alpha: 1, Beta: 1}))
+		b.windows[i] = baseline.NewChain(m, rng).Walk(b.windows[i][:0], b.pi[i], baseline.Window)
+		b.target.SetRow(i, learner.Increment(b.windows[i], b.pi[i], gamma, baseline.StepSizes{Alpha: 1, Beta: 1}))
 	}
 }
 
 // learner returns the learner of window i, whose parameters are views.
 func (b *batch) learner(i int) *baseline.ActorCritic {
-	sa, query := b.prompt.theta.size, b.query.RawRowView(i)
+	sa, query := b.prompt.States*b.prompt.Actions, b.query.RawRowView(i)
 	theta := mat.NewDense(b.prompt.States, b.prompt.Actions, query[:sa])
 	return &baseline.ActorCritic{Theta: theta, W: query[sa : len(query)-1]}
 }
@@ -207,25 +193,22 @@ func (b *batch) learner(i int) *baseline.ActorCritic {
 // mix sets row i of out to C_i u_i, u_i that of u and C_i = (1/n) Σ z zᵀ over the sparse columns z of window i.
 func (b *batch) mix(out, u *mat.Dense) {
 	p := b.prompt
-	if out.IsEmpty() {
-		out.ReuseAs(u.Dims())
-	}
-	out.Zero()
+	out.Reset()
+	out.ReuseAs(u.Dims())
 	for i, window := range b.windows {
 		from, to := u.RawRowView(i), out.RawRowView(i)
 		for _, t := range window {
 			pi := b.pi[i].RawRowView(t.State)
 			at := t.State * p.Actions
-			score := from[at+t.Action] + from[p.state.from+t.State] + from[p.next.from+t.Next] +
-				t.Reward*from[p.reward.from]
+			score := from[at+t.Action] + from[p.state+t.State] + from[p.next+t.Next] + t.Reward*from[p.reward]
 			for a, prob := range pi {
 				score -= prob * from[at+a]
 			}
 			score /= float64(len(window))
 			to[at+t.Action] += score
-			to[p.state.from+t.State] += score
-			to[p.next.from+t.Next] += score
-			to[p.reward.from] += score * t.Reward
+			to[p.state+t.State] += score
+			to[p.next+t.Next] += score
+			to[p.reward] += score * t.Reward
 			for a, prob := range pi {
 				to[at+a] -= score * prob
 			}
@@ -241,11 +224,6 @@ type fit struct {
 	value, sensitivity, query moment
 
 	u, y, out, signs, g, h, gradP, gradV mat.Dense // reused in every step
-}
-
-func newFit(b *Block, t Config) *fit {
-	p, v := b.active()
-	return &fit{rate: t.Rate, damping: t.Damping, p: p, v: v}
 }
 
 // gradient returns the loss, mean_i ‖V C_i P q_i − target_i‖², and leaves half its gradient in gradP and gradV.
@@ -271,16 +249,10 @@ func (f *fit) gradient(b *batch) (loss float64) {
 // signs ε estimate E[C Vᵀ V C] as the second moment of C Vᵀ ε.
 func (f *fit) step(b *batch, rng *rand.Rand) (loss float64, err error) {
 	loss = f.gradient(b)
-	if !(loss <= unbounded) {
+	if !(loss <= 1e30) { // it starts at order one and does not come back from there
 		return loss, errDiverged
 	}
-	n, k := f.out.Dims()
-	if f.signs.IsEmpty() {
-		f.signs.ReuseAs(n, k)
-	}
-	for i := range f.signs.RawMatrix().Data {
-		f.signs.RawMatrix().Data[i] = float64(2*rng.IntN(2) - 1)
-	}
+	f.signs.Apply(func(int, int, float64) float64 { return float64(2*rng.IntN(2) - 1) }, &f.out)
 	f.g.Mul(&f.signs, f.v)
 	b.mix(&f.h, &f.g)
 	f.value.add(&f.y)
@@ -327,7 +299,6 @@ func (m *moment) add(x *mat.Dense) {
 func (m *moment) solve(x *mat.Dense, y mat.Matrix, damping float64) error {
 	d := m.sum.SymmetricDim()
 	var ridged mat.SymDense
-	ridged.ReuseAsSym(d)
 	ridged.ScaleSym(1/m.weight, &m.sum)
 	ridge := damping * mat.Trace(&ridged) / float64(d)
 	for i := range d {

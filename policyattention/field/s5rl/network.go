@@ -258,8 +258,7 @@ func scan(decay number, keep *Node, b number) number {
 // s5 builds a layer on inputs u [T, B, H] with reset [T, B], 1 where an episode begins at step t and else 0, from
 // states x [B, P]; take yields its parameters by their shapes. It returns the outputs [T, B, H] and the last states.
 //
-// A reset multiplies Λ̄ by zero, to which the operator of Lu et al. (their section 3.2) comes: what lies before it
-// drops out of the product.
+// A reset multiplies Λ̄ by zero, which drops what lies before it, as the operator of Lu et al. does (section 3.2).
 func (c Config) s5(take func(shape ...int) *Node, u, reset *Node, x number) (out *Node, last number) {
 	var p []*Node
 	for _, shape := range c.shapes() {

@@ -3,7 +3,6 @@ package wang
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -102,14 +101,14 @@ var quantities = []baseline.Number{
 
 // numbers implements baseline.Trainer.
 func numbers(ctx context.Context, on compute.Backend, t baseline.Training) ([]baseline.Number, error) {
-	asked := slices.Clone(quantities)
-	for i := range asked {
+	network := func(r baseline.Recipe) baseline.Evaluator { return Network{r, Attention(t.Variant)} }
+	all, err := baseline.WangRecipe().Numbers(ctx, on, t, quantities, network)
+	for i := range all {
 		if t.Variant != string(Linear) {
-			asked[i].Published, asked[i].Read = 0, 0
+			all[i].Published, all[i].Read = 0, 0
 		}
 	}
-	network := func(r baseline.Recipe) baseline.Evaluator { return Network{r, Attention(t.Variant)} }
-	return baseline.WangRecipe().Numbers(ctx, on, t, asked, network)
+	return all, err
 }
 
 // Measure implements baseline.Evaluator, with the quantities: of P and Q, and of the values the means over chains of

@@ -267,7 +267,7 @@ func Window(p *baseline.Process, walk []int) *Context {
 	for k, s := range walk[:n] {
 		c.Phi.SetCol(k, phi(s))
 		c.Next.SetCol(k, phi(walk[k+1]))
-		c.R = append(c.R, p.Reward(s))
+		c.R = append(c.R, p.Reward(s, 0))
 	}
 	c.Next.Scale(p.Gamma, c.Next)
 	return c

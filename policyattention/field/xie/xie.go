@@ -220,7 +220,7 @@ func Window(p *baseline.Process, walk []int) *Context {
 	c := &Context{X: mat.NewDense(d, len(walk), nil)}
 	for k, s := range walk {
 		c.X.SetCol(k, p.Features.RawRowView(s))
-		c.R = append(c.R, p.Reward(s))
+		c.R = append(c.R, p.Reward(s, 0))
 	}
 	c.R = c.R[:len(walk)-1]
 	return c
