@@ -72,11 +72,7 @@ func start(args []js.Value) (any, error) {
 	var problem *mdp.Problem
 	if p := args[1]; p.Truthy() {
 		states, actions := p.Get("states").Int(), p.Get("actions").Int()
-		if states < 1 || actions < 1 || states > engine.MaxStates || actions > engine.MaxActions {
-			return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes at most %d and %d", states,
-				actions, engine.MaxStates, engine.MaxActions)
-		}
-		tables := []*mat.Dense{}
+		var tables []*mat.Dense
 		for _, t := range []struct {
 			name       string
 			rows, cols int
@@ -85,7 +81,7 @@ func start(args []js.Value) (any, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", t.name, err)
 			}
-			if len(data) != t.rows*t.cols {
+			if len(data) != t.rows*t.cols || len(data) == 0 {
 				return nil, fmt.Errorf("%s has %d numbers, want %d", t.name, len(data), t.rows*t.cols)
 			}
 			tables = append(tables, mat.NewDense(t.rows, t.cols, data))

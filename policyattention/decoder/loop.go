@@ -50,29 +50,6 @@ func Sample(env *mdp.MDP, pi *mat.Dense, m int, rng *rand.Rand) []Packet {
 	return packets
 }
 
-// Expectation returns, for every (s,a), one packet for each successor (s',a') of positive probability, with weight
-// m·P(s'|s,a)·π(a'|s'). Averages over them are exact expectations, so a critic call has no sampling error. It panics
-// if pi is not a policy of env.
-func Expectation(env *mdp.MDP, pi *mat.Dense, m int) []Packet {
-	if err := env.CheckPolicy(pi); err != nil {
-		panic(err)
-	}
-	var packets []Packet
-	for s := range env.States() {
-		for a := range env.Actions() {
-			r := env.Reward(s, a)
-			for t, p := range env.Next(s, a) {
-				for b, w := range pi.RawRowView(t) {
-					if weight := float64(float64(m) * float64(p*w)); weight > 0 {
-						packets = append(packets, Packet{s, a, r, t, b, numeric.Log(weight)})
-					}
-				}
-			}
-		}
-	}
-	return packets
-}
-
 // PacketSource is an environment as the critic sees it.
 type PacketSource struct {
 	// Packets supplies those of a critic call: m from every pair of env, with successor actions from the policy pi.
@@ -88,11 +65,24 @@ func Sampled(root uint64) PacketSource {
 	}}
 }
 
-// Weighted returns packets that carry exact expectations, so that the critic's residual is its routing error alone. A
-// normalized decoder takes them where every weight m·P(s'|s,a)·π(a'|s') lies in [Floor, 1/Floor].
+// Weighted returns, for every (s,a), one packet for each successor (s',a') of positive probability, with weight
+// m·P(s'|s,a)·π(a'|s'). Averages over them are exact expectations, so the critic's residual is its routing error
+// alone. A normalized decoder takes them where every weight lies in [Floor, 1/Floor].
 func Weighted() PacketSource {
-	return PacketSource{Exact: true, Packets: func(env *mdp.MDP, pi *mat.Dense, m, _, _ int) []Packet {
-		return Expectation(env, pi, m)
+	return PacketSource{Exact: true, Packets: func(env *mdp.MDP, pi *mat.Dense, m, _, _ int) (packets []Packet) {
+		for s := range env.States() {
+			for a := range env.Actions() {
+				r := env.Reward(s, a)
+				for t, p := range env.Next(s, a) {
+					for b, w := range pi.RawRowView(t) {
+						if weight := float64(float64(m) * float64(p*w)); weight > 0 {
+							packets = append(packets, Packet{s, a, r, t, b, numeric.Log(weight)})
+						}
+					}
+				}
+			}
+		}
+		return packets
 	}}
 }
 
@@ -170,13 +160,14 @@ type Round struct {
 // problem: see control.Scale.Measure, also for the round before.
 func (d *Decoder) Round(scale *control.Scale, before *control.Round, c control.Context,
 	source PacketSource) (*Round, error) {
+	var q *mat.Dense
+	var packets []Packet
 	next, err := d.Improve(c.Pi, c.Q, c.Eta)
-	if err != nil {
-		return nil, fmt.Errorf("round %d: %w", c.Round, err)
+	if err == nil {
+		critic := c
+		critic.Pi = next
+		q, packets, err = d.evaluate(critic, source)
 	}
-	critic := c
-	critic.Pi = next
-	q, packets, err := d.evaluate(critic, source)
 	if err != nil {
 		return nil, fmt.Errorf("round %d: %w", c.Round, err)
 	}
@@ -184,13 +175,13 @@ func (d *Decoder) Round(scale *control.Scale, before *control.Round, c control.C
 	if err != nil {
 		return nil, err
 	}
-	k := &Round{Round: *measured, Packets: packets, ZetaBound: d.ZetaAt(c.Eta), RouteBound: d.DeltaRoute,
-		DeltaBound: d.Delta()}
+	mean := meanTarget(packets, c.Q, c.MDP.Gamma)
+	k := &Round{Round: *measured, Packets: packets, ZetaBound: d.ZetaAt(c.Eta), DeltaBound: d.Delta(),
+		Route: mdp.MaxAbsDiff(q, mean), RouteBound: d.DeltaRoute,
+		Sampling: mdp.MaxAbsDiff(mean, c.MDP.EvaluationBackup(next, c.Q))}
 	if source.Exact {
 		k.DeltaBound = d.DeltaWeighted()
 	}
-	mean := meanTarget(packets, c.Q, c.MDP.Gamma)
-	k.Route, k.Sampling = mdp.MaxAbsDiff(q, mean), mdp.MaxAbsDiff(mean, c.MDP.EvaluationBackup(next, c.Q))
 	return k, nil
 }
 

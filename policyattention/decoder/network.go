@@ -93,19 +93,18 @@ func product(m *mat.Dense, x []float64) []float64 {
 
 // validate reports the first weight, of the network and a readout, that has a wrong shape or an entry not finite.
 func (n *Network) validate(r *Readout) error {
-	list := n.Matrices()
-	vector := func(name string, x []float64, length int) {
-		w := Weight{Name: name, Rows: 1, Cols: length}
-		if len(x) > 0 {
-			w.Matrix = mat.NewDense(1, len(x), x)
+	row := func(x []float64) *mat.Dense {
+		if len(x) == 0 {
+			return nil
 		}
-		list = append(list, w)
+		return mat.NewDense(1, len(x), x)
 	}
+	list := n.Matrices()
 	if n.Gain != nil {
-		vector("norm.gain", n.Gain, n.Width)
+		list = append(list, Weight{"norm.gain", row(n.Gain), 1, n.Width})
 	}
-	list = append(list, Weight{r.Name + ".w", r.W, len(r.Bias), n.Width})
-	vector(r.Name+".bias", r.Bias, len(r.Bias))
+	list = append(list, Weight{r.Name + ".w", r.W, len(r.Bias), n.Width},
+		Weight{r.Name + ".bias", row(r.Bias), 1, len(r.Bias)})
 	for _, w := range list {
 		if w.Matrix == nil {
 			return fmt.Errorf("decoder: weight %s is missing", w.Name)

@@ -55,7 +55,8 @@ const Alpha = 0.05
 
 // Edit is a change of the problem. One of kind "reward" sets r(s,a) = Value; "transition" sets P(t|s,a) = Value and
 // rescales the row's other probabilities to the rest (equally, where they were all zero); "place" sets r(s,·) = Value,
-// and "tile" makes place s of a map the one that Tile is. For "start" see SetStart.
+// and "tile" makes place s of a map the one that Tile is. One of kind "start" sets π₀(a|s) = Value and rescales too,
+// and begins the run anew: edits and rounds are dropped.
 type Edit struct {
 	Kind, Tile string
 	S, A, T    int
@@ -96,7 +97,7 @@ func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 	var err error
 	if problem == nil {
 		problem = &mdp.Problem{}
-		if *problem, grid, err = s.Problem(); err != nil {
+		if *problem, grid, err = s.problem(); err != nil {
 			return nil, err
 		}
 	}
@@ -243,10 +244,15 @@ func (e *Engine) PhaseAt(k int) int {
 // Apply edits the problem before round k: edits and rounds from there on are dropped, and every controller goes on from
 // its own context. It changes nothing if the edited problem is invalid or lies outside the decoder's caps.
 func (e *Engine) Apply(k int, edit Edit) error {
-	if edit.Kind == "start" {
-		return e.SetStart(edit.S, edit.A, edit.Value)
-	}
-	if k < 0 || k > e.Settings.Rounds {
+	states, actions := e.Phases[0].Problem.Pi0.Dims()
+	switch {
+	case edit.Kind != "tile" && (edit.S < 0 || edit.S >= states || edit.A < 0 || edit.A >= actions || edit.T < 0 ||
+		edit.T >= states):
+		return fmt.Errorf("a change at state %d, action %d, successor %d, but the problem has %d states and %d actions",
+			edit.S, edit.A, edit.T, states, actions)
+	case edit.Kind == "start":
+		return e.setStart(edit.S, edit.A, edit.Value)
+	case k < 0 || k > e.Settings.Rounds:
 		return fmt.Errorf("a change before round %d of a run of %d rounds", k, e.Settings.Rounds)
 	}
 	if k > 0 {
@@ -275,16 +281,22 @@ func (e *Engine) Apply(k int, edit Edit) error {
 	return nil
 }
 
+func (e *Engine) setStart(s, a int, value float64) error {
+	if !(value > 0 && value < 1) {
+		return fmt.Errorf("π₀(a=%d|s=%d) = %v, want a probability above 0 and below 1", a, s, value)
+	}
+	problem := e.Phases[0].Problem
+	problem.Pi0 = mat.DenseCopyOf(problem.Pi0)
+	pmd.SetShare(problem.Pi0.RawRowView(s), a, value)
+	return e.begin(problem, e.Phases[0].Grid)
+}
+
 // apply returns the edited map, nil without a map, and the edited MDP.
 func (d Edit) apply(g *Grid, m *mdp.MDP) (*Grid, *mdp.MDP, error) {
 	if d.Kind == "tile" {
 		return g.set(m, d.S, d.Tile)
 	}
 	states, actions := m.R.Dims()
-	if d.S < 0 || d.S >= states || d.A < 0 || d.A >= actions || d.T < 0 || d.T >= states {
-		return nil, nil, fmt.Errorf("a change at state %d, action %d, successor %d, but the problem has %d states and "+
-			"%d actions", d.S, d.A, d.T, states, actions)
-	}
 	p, r := m.DenseP(), mat.DenseCopyOf(m.R)
 	switch d.Kind {
 	case "place":

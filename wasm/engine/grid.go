@@ -121,23 +121,6 @@ func (g *Grid) set(m *mdp.MDP, s int, tile string) (*Grid, *mdp.MDP, error) {
 	return &next, env, err
 }
 
-// SetStart sets π₀(a|s), rescales the row's other probabilities to the rest, and begins the run anew: edits and
-// rounds are dropped. It changes nothing if it returns an error.
-func (e *Engine) SetStart(s, a int, value float64) error {
-	problem := e.Phases[0].Problem
-	states, actions := problem.Pi0.Dims()
-	if s < 0 || s >= states || a < 0 || a >= actions {
-		return fmt.Errorf("a change of π₀ at (s=%d, a=%d) of a problem with %d states and %d actions", s, a, states,
-			actions)
-	}
-	if !(value > 0 && value < 1) {
-		return fmt.Errorf("π₀(a=%d|s=%d) = %v, want a probability above 0 and below 1", a, s, value)
-	}
-	problem.Pi0 = mat.DenseCopyOf(problem.Pi0)
-	pmd.SetShare(problem.Pi0.RawRowView(s), a, value)
-	return e.begin(problem, e.Phases[0].Grid)
-}
-
 // Presets other than the families of package mdp.
 const (
 	Maze           = "maze"            // a map of 25 places with two ways to the goal
@@ -146,8 +129,8 @@ const (
 	LockUp         = "lock-up"         // the paper's witness that one-step fidelity is not enough
 )
 
-// Problem returns the problem that the settings name, P, r and π₀, and its map, nil if it has none.
-func (s Settings) Problem() (problem mdp.Problem, grid *Grid, err error) {
+// problem returns the problem that the settings name, P, r and π₀, and its map, nil if it has none.
+func (s Settings) problem() (problem mdp.Problem, grid *Grid, err error) {
 	if g, ok := grids[s.Preset]; ok {
 		p, r := g.tables()
 		problem, err = mdp.NewProblem(s.Gamma, p, r, nil)

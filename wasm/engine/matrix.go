@@ -52,11 +52,10 @@ func (e *Engine) Trace(k int, name string) (*decoder.Call, error) {
 	} else {
 		c.Call, err = d.TraceCritic(r.NextPi, r.Q, r.Packets)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		e.call = c
 	}
-	e.call = c
-	return c.Call, nil
+	return c.Call, err
 }
 
 // Attention returns the attention weights of state s's query in the actor's call of round k, as the decoder does.
