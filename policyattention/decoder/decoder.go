@@ -2,8 +2,8 @@
 // that runs one round of policy mirror descent in context, actor, environment and one-step critic, with printed error
 // bounds (Section 3 of the paper), and its compilation to a network with layer normalization (Section 4).
 //
-// The attention network itself is in network.go, its textbook pass in trace.go, and in pass.go a fast one with a
-// key–value cache that leaves out what cannot reach a readout.
+// The attention network itself is in network.go with its textbook pass, and in pass.go a fast one with a key–value
+// cache that leaves out what cannot reach a readout.
 //
 // A decoder is made in three steps, none of which sees an MDP: Caps declares what inputs will be like, Certify computes
 // margins and bounds, New writes the weights. It is then used on any MDP and history within the caps:
@@ -38,19 +38,14 @@ const (
 
 // Inputs may exceed the caps by rounding. The certificate's bounds hold for all that is accepted:
 //
-//   - slack is the share by which |Q| and |r| may exceed B and r_max: a backup of
-//     values at ±B may come out some ulps beyond. It is charged in the bounds, which
-//     are those for r_max(1+slack) and limit = B(1+slack); as limit is r_max(1+slack)
-//     plus γ·limit, targets stay within it. The margins stay as printed. Clipping Q
-//     instead would cost more: the actor would act on another Q than the one that ζ
-//     is measured with, which moves its logits by up to ηB·slack, whatever ε_r is,
-//     where the charge is 2ηB·slack of a ζ of at most ε_r.
-//   - a probability may lie below a normalized decoder's floor by the same share,
-//     which is charged too, see depth.
-//   - balance is the share by which the total weight of the packets from a pair may
-//     differ from m, see predecessorRatio.
-//   - the rows of P and π sum to one within mdp.Tolerance, see actorRatio and
-//     DeltaRows.
+//   - slack is the share by which |Q| and |r| may exceed B and r_max: a backup of values at ±B may come out some ulps
+//     beyond. It is charged in the bounds, which are those for r_max(1+slack) and limit = B(1+slack); as limit is
+//     r_max(1+slack) plus γ·limit, targets stay within it. The margins stay as printed. Clipping Q instead would cost
+//     more: the actor would act on another Q than the one that ζ is measured with, which moves its logits by up to
+//     ηB·slack, whatever ε_r is, where the charge is 2ηB·slack of a ζ of at most ε_r.
+//   - a probability may lie below a normalized decoder's floor by the same share, which is charged too, see depth.
+//   - balance is the share by which the weights of a pair's packets may differ from m, see predecessorRatio.
+//   - the rows of P and π sum to one within mdp.Tolerance, see actorRatio and DeltaRows.
 const (
 	slack   = 1e-9
 	balance = 1e-6

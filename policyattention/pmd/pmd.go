@@ -279,7 +279,7 @@ func AutoStep(o *mdp.Optimum) float64 {
 // mostStep is the largest step size that is suggested.
 const mostStep = 1e300
 
-// Growing returns steps η_k = eta·10^k, up to where η times values of at most that size comes near what a number
+// Growing returns steps η_k = eta·10^k, up to where η times values of the given size comes near what a number
 // holds. Exact PMD that evaluates each policy in full is then policy iteration but for what it remembers: a round
 // outweighs all before it, so that not even a penalty of Q_0 that no later policy meets holds it up for long.
 func Growing(eta, size float64) func(k int) float64 {
