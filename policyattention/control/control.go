@@ -81,27 +81,20 @@ type Controller interface {
 
 // Trajectory is what a controller did on one problem in T rounds.
 type Trajectory struct {
-	// Policies holds π_0 and the returned policies π̂_1, …, π̂_T, each [S, A].
-	Policies []*mat.Dense
-	// Logs holds the logarithms of Policies, where the actor returned them; nil stands for the logarithm of the policy.
-	Logs []*mat.Dense
-	// Q holds the critic's tables Q_0, …, Q_{T−1}, each [S, A], from which the
-	// policies were formed; it is nil for a controller without such tables.
-	Q []*mat.Dense
-	// Eta holds the step sizes η_0, …, η_{T−1} of rounds with such tables.
-	Eta []float64
+	Policies []*mat.Dense // π_0 and the returned policies π̂_1, …, π̂_T, each [S, A]
+	Logs     []*mat.Dense // their logarithms where the actor returned them; nil stands for that of Policies
+	Q        []*mat.Dense // Q_0, …, Q_{T−1} [S, A], from which they were formed; nil for a controller without
+	Eta      []float64    // step sizes η_0, …, η_{T−1} of rounds with such tables
 }
 
-// Loop is the actor–environment–critic loop of Figure 1; the last round ends with the
-// actor, since no critic call could change the policy already returned.
+// Loop is the actor–environment–critic loop of Figure 1; the last round ends with the actor, as no critic call could
+// change the policy already returned.
 type Loop struct {
-	Actor  Actor
-	Critic Critic
-	Eta    float64 // constant step size η ≥ 0
-	// Schedule returns the step size η_k of round k from 0, in place of Eta.
-	Schedule func(k int) float64
-	// Start returns the table Q_0 [S, A] to start from, in place of Q^{π_0}.
-	Start func(p mdp.Problem) (*mat.Dense, error)
+	Actor    Actor
+	Critic   Critic
+	Eta      float64                                 // constant step size η ≥ 0
+	Schedule func(k int) float64                     // in place of Eta, the step size η_k of round k from 0
+	Start    func(p mdp.Problem) (*mat.Dense, error) // Q_0 [S, A], in place of Q^{π_0}
 }
 
 // eta returns η_k.

@@ -78,13 +78,11 @@ func (s *Scale) Measure(before *Round, c Context, next pmd.Policy, nextQ *mat.De
 // Scored is the exact evaluation of one trajectory of T rounds.
 type Scored struct {
 	Gamma float64 // γ of the problem
-	// Gap is ‖Q* − Q^{π_0}‖∞, the normalizer of Loss.
-	Gap float64
+	Gap   float64 // ‖Q* − Q^{π_0}‖∞, the normalizer of Loss
+	E0    float64 // ‖Q* − Q_0‖∞
 	// Loss [T+1] is ‖Q* − Q^{π̂_k}‖∞ / Gap of the policy returned in round k;
 	// Loss[0] = 1. Where π_0 is optimal, Gap is 0 and every Loss is 0 or +Inf.
 	Loss []float64
-	// E0 is ‖Q* − Q_0‖∞.
-	E0 float64
 	// Zeta [T], Delta [T−1] and Defect [T] are ζ_k, δ_k and ḡ_k of the context that the controller was in; RowL1
 	// [T] is the mean over states where ζ_k takes the maximum. They are nil for a controller without critic tables.
 	Zeta, RowL1, Delta, Defect []float64

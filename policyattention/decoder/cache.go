@@ -45,12 +45,9 @@ type cache struct {
 const maxKept = 1 << 21
 
 func newCache(score, value, shift int) cache {
-	return cache{
-		shift: shift,
-		key:   make([]float64, score), query: make([]float64, score),
+	return cache{shift: shift, key: make([]float64, score), query: make([]float64, score),
 		value: make([]float64, value), mixed: make([]float64, value),
-		keys: interner{number: map[string]int{}}, queries: interner{number: map[string]int{}},
-	}
+		keys: interner{number: map[string]int{}}, queries: interner{number: map[string]int{}}}
 }
 
 func (c *cache) reset() {

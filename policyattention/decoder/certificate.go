@@ -23,15 +23,11 @@ type Caps struct {
 	Rounds  int     `json:"rounds"`  // horizon K ≥ 1: the most critic calls in a run
 	// Routing is ε_r in (0, 2): the actor's ζ is at most ε_r, and each of the
 	// critic's two heads leaks at most ε_r/2 of its attention.
-	Routing float64 `json:"routing"`
-	// Alpha is α in (0, 1): the sampling bound holds in all calls together with probability 1−α.
-	Alpha float64 `json:"alpha"`
-	// Sampling is ε_s > 0, the bound wanted on the sampling error, which chooses Packets where that is 0.
-	Sampling float64 `json:"sampling,omitempty"`
-	// Packets is m, the number of transition packets from each state and action in a critic call.
-	Packets int `json:"packets,omitempty"`
-	// Phi is φ in [0, 1], the weight of the uniform policy that the actor's readout mixes in.
-	Phi float64 `json:"phi,omitempty"`
+	Routing  float64 `json:"routing"`
+	Alpha    float64 `json:"alpha"`              // α in (0, 1), with which the sampling bound may fail in a run
+	Sampling float64 `json:"sampling,omitempty"` // wanted sampling error ε_s > 0; it chooses Packets where that is 0
+	Packets  int     `json:"packets,omitempty"`  // m, packets from each state and action in a critic call
+	Phi      float64 `json:"phi,omitempty"`      // φ in [0, 1], the uniform policy's share in the actor's readout
 	// Floor is the least probability that a policy given to a normalized decoder may hold; weights of packets must lie
 	// in [Floor, 1/Floor]. Other decoders ignore it.
 	Floor float64 `json:"floor,omitempty"`
@@ -66,8 +62,7 @@ type Certificate struct {
 	Zeta float64 `json:"zeta"`
 	// DeltaRoute and DeltaStat are the two terms of equation (7).
 	DeltaRoute float64 `json:"delta_route"` // bound on the critic's routing error
-	// bound on its sampling error, with probability 1−α; weighted packets have none
-	DeltaStat float64 `json:"delta_stat"`
+	DeltaStat  float64 `json:"delta_stat"`  // on its sampling error, with probability 1−α; 0 with weighted packets
 	// DeltaRows bounds what rows of P and π add to δ that sum to one within mdp.Tolerance only: the mean of packets
 	// is one over weights that are normalized, the exact backup is not. It is γB((1+t)²−1) for t the tolerance.
 	DeltaRows float64 `json:"delta_rows"`

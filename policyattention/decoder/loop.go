@@ -28,8 +28,7 @@ type Packet struct {
 	Reward     float64 `json:"r"`
 	NextState  int     `json:"s2"`
 	NextAction int     `json:"a2"`
-	// LogWeight is the logarithm of how many samples the packet stands for: 0 for a sampled packet.
-	LogWeight float64 `json:"log_weight"`
+	LogWeight  float64 `json:"log_weight"` // logarithm of how many samples it stands for: 0 for a sampled packet
 }
 
 // Sample draws m fresh packets from every state and action of the environment: s' from P(·|s,a) and a' from the

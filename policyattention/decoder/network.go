@@ -42,13 +42,10 @@ type Block struct {
 
 // Head holds the four matrices of an attention head.
 type Head struct {
-	Name string
-	Q    *mat.Dense // [HeadDim, Width]
-	K    *mat.Dense // [HeadDim, Width]
-	V    *mat.Dense // [HeadDim, Width]
-	O    *mat.Dense // [Width, HeadDim]
-	// Shift is a slot in which keys differ that are else alike, so that a pass groups them; 0 stands for none.
-	Shift int
+	Name    string
+	Q, K, V *mat.Dense // each [HeadDim, Width]
+	O       *mat.Dense // [Width, HeadDim]
+	Shift   int        // a slot in which keys differ that are else alike, so that a pass groups them; 0 stands for none
 }
 
 // normalize stores the norm of x [Width] in dst [Width], which may be x.
@@ -180,12 +177,10 @@ type BlockTrace struct {
 // HeadTrace is what happened in one head. Scores and weights, which take a
 // number for each pair of tokens, are computed a row at a time when asked for.
 type HeadTrace struct {
-	Name    string
-	Query   [][]float64 // [N][HeadDim]
-	Key     [][]float64 // [N][HeadDim]
-	Value   [][]float64 // [N][HeadDim]
-	Mixed   [][]float64 // [N][HeadDim], attention-weighted means of values
-	Written [][]float64 // [N][Width], O times Mixed
+	Name              string
+	Query, Key, Value [][]float64 // [N][HeadDim]
+	Mixed             [][]float64 // [N][HeadDim], attention-weighted means of values
+	Written           [][]float64 // [N][Width], O times Mixed
 }
 
 // Scores returns the scores of tokens 0…i under the query of token i.

@@ -59,16 +59,11 @@ func Step(pi, q *mat.Dense, eta float64) (*mat.Dense, error) { return PMD.Update
 type Rule string
 
 const (
-	// PMD is softmax(log π + ηQ), see Step.
-	PMD Rule = "pmd"
-	// AdditiveProjected projects each row of π + ηQ onto the simplex: mirror descent with the squared 2-norm.
-	AdditiveProjected Rule = "additive-projected"
-	// Identity returns π.
-	Identity Rule = "identity"
-	// Boltzmann is softmax(ηQ), which forgets π.
-	Boltzmann Rule = "boltzmann-q"
-	// RewardOnly maximises ⟨p, Q⟩ without a proximal term: the greedy policy, uniform over ties.
-	RewardOnly Rule = "reward-only"
+	PMD               Rule = "pmd"                // softmax(log π + ηQ), see Step
+	AdditiveProjected Rule = "additive-projected" // the projection of π + ηQ: mirror descent with the squared 2-norm
+	Identity          Rule = "identity"           // π
+	Boltzmann         Rule = "boltzmann-q"        // softmax(ηQ), which forgets π
+	RewardOnly        Rule = "reward-only"        // maximal ⟨p, Q⟩, no proximal term: greedy, uniform over ties
 )
 
 // Rules lists the fixed rules, PMD first.

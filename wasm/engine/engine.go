@@ -46,8 +46,8 @@ type Settings struct {
 	Carrier         float64 // H of the normalized decoder
 	Rounds          int     // horizon T
 	RMax            float64 // declared reward cap; where it is smaller, max(1, max|r|) of the problem is
-	// Kappa, Tau1 and Tau2 replace the certificate's margins where positive.
-	Kappa, Tau1, Tau2 float64
+
+	Kappa, Tau1, Tau2 float64 // replace the certificate's margins where positive
 }
 
 // Alpha is the probability with which the sampling bound may fail in a run.
