@@ -69,7 +69,7 @@ func start(args []js.Value) (any, error) {
 		Routing: number("tol"), Carrier: number("H"), Rounds: s.Get("T").Int(),
 		RMax: number("rmax"), Kappa: number("kappa"), Tau1: number("tau1"), Tau2: number("tau2"),
 	}
-	var problem *mdp.Problem
+	var problem mdp.Problem
 	if p := args[1]; p.Truthy() {
 		states, actions := p.Get("states").Int(), p.Get("actions").Int()
 		var tables []*mat.Dense
@@ -86,11 +86,10 @@ func start(args []js.Value) (any, error) {
 			}
 			tables = append(tables, mat.NewDense(t.rows, t.cols, data))
 		}
-		full, err := mdp.NewProblem(p.Get("gamma").Float(), tables[0], tables[1], tables[2])
-		if err != nil {
+		var err error
+		if problem, err = mdp.NewProblem(p.Get("gamma").Float(), tables[0], tables[1], tables[2]); err != nil {
 			return nil, err
 		}
-		problem = &full
 	}
 	e, err := engine.New(settings, problem)
 	if err != nil {

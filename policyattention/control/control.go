@@ -87,8 +87,8 @@ type Trajectory struct {
 	Eta      []float64    // step sizes η_0, …, η_{T−1} of rounds with such tables
 }
 
-// Loop is the actor–environment–critic loop of Figure 1; the last round ends with the actor, as no critic call could
-// change the policy already returned.
+// Loop is the actor–environment–critic loop of Figure 1. It ends with the actor, since no critic call could change
+// the policy already returned.
 type Loop struct {
 	Actor    Actor
 	Critic   Critic

@@ -84,8 +84,8 @@ type Phase struct {
 	*control.Scale       // of the problem and the decoder's policy π̂_k at the start
 }
 
-// New starts a run on the problem that the settings name or, if problem is given, on that one.
-func New(s Settings, problem *mdp.Problem) (*Engine, error) {
+// New starts a run on the problem or, if it has no MDP, on the one that the settings name.
+func New(s Settings, problem mdp.Problem) (*Engine, error) {
 	e := &Engine{Settings: s}
 	switch {
 	case s.Packets < 1 || s.Packets > MaxPackets:
@@ -95,9 +95,8 @@ func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 	}
 	var grid *Grid
 	var err error
-	if problem == nil {
-		problem = &mdp.Problem{}
-		if *problem, grid, err = s.problem(); err != nil {
+	if problem.MDP == nil {
+		if problem, grid, err = s.problem(); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +105,7 @@ func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 		return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes 1 to %d states and 2 to "+
 			"%d actions", states, actions, MaxStates, MaxActions)
 	}
-	if err = e.begin(*problem, grid); err != nil {
+	if err = e.begin(problem, grid); err != nil {
 		return nil, err
 	}
 	if s.Eta == 0 {

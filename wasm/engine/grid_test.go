@@ -73,7 +73,7 @@ func TestSetStart(t *testing.T) {
 	rest := pi.At(3, 0) + pi.At(3, 2)
 	pi.SetRow(3, []float64{pi.At(3, 0) * (0.5 / rest), 0.5, pi.At(3, 2) * (0.5 / rest)})
 	problem.Pi0 = pi
-	other := testkit.Must(New(settings(), &problem))(t)
+	other := testkit.Must(New(settings(), problem))(t)
 	for _, name := range []string{Decoder, Exact} {
 		x := testkit.Must(e.Round(name, 7))(t)
 		y := testkit.Must(other.Round(name, 7))(t)
