@@ -57,8 +57,7 @@ func main() {
 	select {} // the functions stay callable
 }
 
-// start(settings, problem?) starts a run. A problem has gamma, states, actions,
-// and the tables p [S·A, S], r [S, A] and pi0 [S, A].
+// start(settings, problem?) starts a run. A problem has gamma, states, actions, p [S·A, S], r [S, A] and pi0 [S, A].
 func start(args []js.Value) (any, error) {
 	s := args[0]
 	number := func(name string) float64 { return s.Get(name).Float() }
@@ -192,8 +191,7 @@ func edit(args []js.Value) (any, error) {
 	return phaseOf(len(run.Phases) - 1), nil
 }
 
-// attention(k, s) returns the attention weights of state s's query in the decoder's actor
-// call of round k: over the S·A memories and the queries up to its own.
+// attention(k, s) returns the weights of state s's query in the decoder's actor call of round k: see its Attention.
 func attention(args []js.Value) (any, error) {
 	w, err := run.Attention(args[0].Int(), args[1].Int())
 	return array(w), err
@@ -234,8 +232,7 @@ func weight(args []js.Value) (any, error) {
 	return shaped(mdp.ToRows(m)), nil
 }
 
-// digest(bytes) returns the SHA-256 of a Uint8Array in hex. Browsers offer one
-// themselves, but not to a page from http on another machine.
+// digest(bytes) returns the SHA-256 of a Uint8Array in hex, which browsers refuse a page over http from elsewhere.
 func digest(args []js.Value) (any, error) {
 	b := make([]byte, args[0].Length())
 	js.CopyBytesToGo(b, args[0])

@@ -67,8 +67,7 @@ type Actor interface {
 	Act(batch []Context) ([]pmd.Policy, error)
 }
 
-// Critic maps each context (π̂_{k+1}, Q_k) of a batch to Q_{k+1} [S, A], one
-// step of policy evaluation. It may do with Pi and Q what an Actor may.
+// Critic evaluates the policy of each context (π̂_{k+1}, Q_k): Q_{k+1} [S, A]. It may do with it what an Actor may.
 type Critic interface {
 	Evaluate(batch []Context) ([]*mat.Dense, error)
 }
@@ -87,8 +86,7 @@ type Trajectory struct {
 	Eta      []float64    // step sizes η_0, …, η_{T−1} of rounds with such tables
 }
 
-// Loop is the actor–environment–critic loop of Figure 1. It ends with the actor, since no critic call could change
-// the policy already returned.
+// Loop is the actor–environment–critic loop of Figure 1. It ends with the actor: no critic could change its policy.
 type Loop struct {
 	Actor    Actor
 	Critic   Critic
@@ -197,8 +195,7 @@ func Evaluate(critic Critic, batch []Context) ([]*mat.Dense, error) {
 	return ask("critic", batch, critic.Evaluate, Context.checkTable, clone)
 }
 
-// ask returns clones of what a part of the loop answers to copies of contexts, or its error, or one that names an
-// answer which it should not have returned.
+// ask returns clones of what a part of the loop answers to copies of contexts, or an error, also of a wrong answer.
 func ask[T any](part string, batch []Context, of func([]Context) ([]T, error),
 	valid func(c Context, answer T, s, a int) error, clone func(T) T) ([]T, error) {
 	given, own := slices.Clone(batch), make([]T, len(batch))
@@ -247,8 +244,7 @@ func (r RuleActor) Act(batch []Context) ([]pmd.Policy, error) {
 	})
 }
 
-// MixedActor returns the mixture (1−φ)p + φ/A of another actor's policies p with
-// the policy that is uniform over the actions of a state (Section 4.2).
+// MixedActor mixes another actor's policies p with the uniform policy of each state: (1−φ)p + φ/A (Section 4.2).
 type MixedActor struct {
 	Actor Actor
 	Phi   float64 // φ in [0, 1]

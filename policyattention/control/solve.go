@@ -29,9 +29,8 @@ type Solving struct {
 // optimal is the share of max |V*| below which a distance to Q* is rounding.
 const optimal = 1e-12
 
-// Begin returns the loop before its first round on a problem. Losses are measured in units of
-// ‖Q* − Q^{π_0}‖∞, so that π_0 loses 1. Where π_0 is optimal to rounding there is nothing
-// to normalize by: then the unit is max |V*|, or 1 where all values are 0.
+// Begin returns the loop before its first round on a problem. Losses are in units of ‖Q* − Q^{π_0}‖∞, so that
+// π_0 loses 1; where π_0 is optimal to rounding, of max |V*|, or of 1 where all values are 0.
 func (l Loop) Begin(scale *Scale) (*Solving, error) {
 	if err := l.check(); err != nil {
 		return nil, err

@@ -21,8 +21,7 @@ type Caps struct {
 	EtaMin  float64 `json:"eta_min"` // least step size ≥ 0
 	EtaMax  float64 `json:"eta_max"` // greatest step size ≥ EtaMin
 	Rounds  int     `json:"rounds"`  // horizon K ≥ 1: the most critic calls in a run
-	// Routing is ε_r in (0, 2): the actor's ζ is at most ε_r, and each of the
-	// critic's two heads leaks at most ε_r/2 of its attention.
+	// Routing is ε_r in (0, 2): ζ is at most ε_r, and each of the critic's heads leaks at most ε_r/2 attention.
 	Routing  float64 `json:"routing"`
 	Alpha    float64 `json:"alpha"`              // α in (0, 1), with which the sampling bound may fail in a run
 	Sampling float64 `json:"sampling,omitempty"` // wanted sampling error ε_s > 0; it chooses Packets where that is 0
@@ -93,8 +92,7 @@ func (c *Certificate) DeltaWeighted() float64 { return c.DeltaRoute + c.DeltaRow
 // mostPackets bounds the packets of all pairs in a critic call.
 const mostPackets = 1e9
 
-// Certify computes margins, packets (equation 27) and bounds for the caps. It returns
-// an error that names the cap if one is out of range.
+// Certify computes margins, packets (equation 27) and bounds. Its error names the cap that is out of range.
 func Certify(caps Caps) (*Certificate, error) {
 	if err := caps.check(); err != nil {
 		return nil, err
@@ -107,8 +105,7 @@ func Certify(caps Caps) (*Certificate, error) {
 	if c.Packets == 0 {
 		m := math.Ceil(c.limit() * c.limit() / (c.Sampling * c.Sampling) * union)
 		if !(m*pairs <= mostPackets) {
-			return nil, fmt.Errorf(
-				"decoder: caps ask for m = %.3g packets from each of %g pairs; raise the sampling tolerance", m, pairs)
+			return nil, fmt.Errorf("decoder: m = %.3g packets from each of %g pairs; raise the cap sampling", m, pairs)
 		}
 		c.Packets = int(m)
 	}
@@ -116,8 +113,7 @@ func Certify(caps Caps) (*Certificate, error) {
 	c.DeltaStat = c.limit() * math.Sqrt(union/m)
 	c.Visible = c.States * c.Actions * max(c.Packets, c.States*c.Actions)
 
-	// Margins become weights, so their bits must be the same everywhere: hence
-	// numeric and the conversions. Each term of a ratio gets its share of r_ε.
+	// Margins become weights, whose bits must be the same everywhere. Each term of a ratio gets its share of r_ε.
 	r := c.Routing / (2 - c.Routing)
 	visible := float64(c.Visible)
 	if caps.Override != nil {
@@ -163,8 +159,7 @@ func (c *Certificate) setReturned() {
 		Weighted: neighbourhood(c.DeltaWeighted())}
 }
 
-// actorRatio is the printed envelope of R_act at the step size eta, for |Q| up to
-// the limit and rows of π that sum to one within mdp.Tolerance.
+// actorRatio is the printed envelope of R_act, for |Q| up to the limit and rows of π that sum to one within Tolerance.
 func (c *Certificate) actorRatio(eta float64) float64 {
 	s, b, rows := float64(c.States), c.limit(), (1+mdp.Tolerance)/(1-mdp.Tolerance)
 	return float64(rows * (float64((s-1)*numeric.Exp(float64(2*eta*b)-c.Kappa)) +
@@ -219,9 +214,8 @@ func (c Caps) check() error {
 		{!(c.EtaMin >= 0), "eta_min", c.EtaMin, "a step size of at least 0"},
 		{!(c.EtaMax >= c.EtaMin) || !finite(c.EtaMax), "eta_max", c.EtaMax, "a finite step size of at least eta_min"},
 		{c.EtaMax*c.RMax/(1-c.Gamma) > MaxLogit*(1+slack), "eta_max", c.EtaMax,
-			fmt.Sprintf("eta_max·B of at most %v, so that log 0 stays below every score: "+
-				"with these rewards and gamma a step size of at most %.4g",
-				MaxLogit, MaxLogit*(1-c.Gamma)/c.RMax)},
+			fmt.Sprintf("eta_max·B of at most %v, so that log 0 stays below every score: with these rewards and "+
+				"gamma a step size of at most %.4g", MaxLogit, MaxLogit*(1-c.Gamma)/c.RMax)},
 		{c.Rounds < 1, "rounds", c.Rounds, "at least 1"},
 		{!(c.Routing > 0 && c.Routing < 2), "routing", c.Routing, "a tolerance in (0, 2)"},
 		{!(c.Alpha > 0 && c.Alpha < 1), "alpha", c.Alpha, "a probability in (0, 1)"},

@@ -13,8 +13,7 @@
 //	packets := decoder.Sample(env, next, d.Packets, rng) // environment
 //	q, err = d.Backup(next, q, packets)                 // critic call
 //
-// Policies π and values Q are [S, A]. All arithmetic of a call is plain Go in a
-// fixed order, so its bits are the same on every platform.
+// Policies π and values Q are [S, A]. A call computes in a fixed order, with the same bits on every platform.
 package decoder
 
 import (
@@ -221,8 +220,7 @@ func (t *tokens) criticQuery(pair int) []float64 {
 		entry{l.IsCritic.Offset, 1})
 }
 
-// missing says whether a value marks an action that its state does not have: its memory holds
-// log 0, nothing asks for it, and its value stays as it is.
+// missing says whether a value marks an action that does not exist: its memory holds log 0, and nothing asks for it.
 func missing(q float64) bool { return math.IsInf(q, -1) }
 
 // checkMemories names the cap that the policy or the values violate.
@@ -272,17 +270,15 @@ func (d *Decoder) checkCritic(pi, q *mat.Dense, packets []Packet) error {
 		switch {
 		case min(p.State, p.NextState) < 0 || max(p.State, p.NextState) >= d.States ||
 			min(p.Action, p.NextAction) < 0 || max(p.Action, p.NextAction) >= d.Actions:
-			return fmt.Errorf(
-				"decoder: packet %d goes from (%d,%d) to (%d,%d), the caps states and actions say [%d, %d]",
-				i, p.State, p.Action, p.NextState, p.NextAction, d.States, d.Actions)
+			return fmt.Errorf("decoder: packet %d is %+v, the caps states and actions say [%d, %d]", i, p, d.States,
+				d.Actions)
 		case !(math.Abs(p.Reward) <= d.RMax*(1+slack)):
 			return fmt.Errorf("decoder: packet %d has reward %v, beyond the cap r_max = %g", i, p.Reward, d.RMax)
 		case math.IsNaN(p.LogWeight) || math.IsInf(p.LogWeight, 0):
 			return fmt.Errorf("decoder: packet %d has log weight %v, want a finite number", i, p.LogWeight)
 		case d.Norm != nil && math.Abs(p.LogWeight) > d.depth():
-			return fmt.Errorf(
-				"decoder: packet %d has log weight %v, beyond −log of the cap floor = %g of a normalized decoder",
-				i, p.LogWeight, d.Floor)
+			return fmt.Errorf("decoder: packet %d has log weight %v, beyond −log of a normalized decoder's cap floor "+
+				"= %g", i, p.LogWeight, d.Floor)
 		}
 		mass[p.State*d.Actions+p.Action] += numeric.Exp(p.LogWeight)
 	}

@@ -174,8 +174,7 @@ type BlockTrace struct {
 	Output   [][]float64 // [N][Width], tokens leaving the block
 }
 
-// HeadTrace is what happened in one head. Scores and weights, which take a
-// number for each pair of tokens, are computed a row at a time when asked for.
+// HeadTrace is what happened in one head. Scores and weights, quadratic in N, are computed a row at a time when asked.
 type HeadTrace struct {
 	Name              string
 	Query, Key, Value [][]float64 // [N][HeadDim]

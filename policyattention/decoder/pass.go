@@ -182,8 +182,7 @@ func (p *pass) feed(token []float64, read bool) []float64 {
 // sparse is a matrix without its zero entries, by rows; rows without entries are dropped. A product with it has the
 // bits of the full product wherever the vector is finite, because the terms left out are zero.
 //
-// All sums run in index order, and float64 conversions keep compilers from fusing products into them, so results have
-// the same bits everywhere.
+// Sums run in index order, and float64 conversions keep products from being fused into them: the same bits everywhere.
 type sparse []sparseRow
 
 // sparseRow is row at of the full matrix.

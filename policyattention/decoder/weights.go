@@ -68,8 +68,7 @@ func NewLayout(states, actions int) *Layout {
 	field(&l.BackupState, "backup.state", "output field of head 1, no weight writes here", states)
 	field(&l.BackupAction, "backup.action", "output field of head 1, no weight writes here", actions)
 
-	// The flags come before the numbers they gate: the ReLU map then adds C·role − C·one, exactly zero on packets,
-	// before anything is rounded.
+	// The flags come before the numbers they gate: the ReLU map first adds C·role − C·one, exactly 0 on packets.
 	scalar(&l.IsMemory, "role.memory", "1 on memories")
 	scalar(&l.IsActor, "role.actor", "1 on actor queries")
 	scalar(&l.IsPacket, "role.packet", "1 on transition packets")
@@ -179,9 +178,8 @@ func build(c *Certificate, l *Layout) (n *Network, legend Legend) {
 		"a query stands for the uniform row, so every output is a distribution")
 	link("block.0.head.0.o", l.PolicyAction, l.SlotAction, 1, "1", "write the row of the policy")
 
-	// A packet looks up Q: it scores a memory with τ₁ for each of state, action and role that agree with its
-	// successor (s',a'), so the right memory gets 3τ₁, S+A−2 memories 2τ₁, (S−1)(A−1) memories τ₁, and
-	// the M packets 0: the printed R₁.
+	// A packet scores a memory with τ₁ for each of state, action and role that agree with its successor (s',a'):
+	// the right one gets 3τ₁, S+A−2 others 2τ₁, (S−1)(A−1) more τ₁, and the M packets 0: R₁.
 	link("block.0.head.1.q", l.SlotState, l.SuccessorState, c.Tau1, "τ₁", "ask for the successor's state")
 	link("block.0.head.1.q", l.SlotAction, l.SuccessorAction, c.Tau1, "τ₁", "ask for the successor's action")
 	link("block.0.head.1.q", l.SlotX, l.IsPacket, c.Tau1, "τ₁", "ask for memories")
@@ -191,8 +189,7 @@ func build(c *Certificate, l *Layout) (n *Network, legend Legend) {
 	link("block.0.head.1.v", l.SlotZ, l.Value, 1, "1", "carry Q(s,a)")
 	link("block.0.head.1.o", l.Looked, l.SlotZ, 1, "1", "write the value looked up")
 
-	// The ReLU map relu(y + C(role−1)) − relu(−y + C(role−1)) is y = r + γQ(s',a') on packets; elsewhere |y|
-	// ≤ γB ≤ C keeps both units shut.
+	// relu(y + C(role−1)) − relu(−y + C(role−1)) is y = r + γQ(s',a') on packets, else 0: |y| ≤ γB ≤ C.
 	for i, sign := range []float64{1, -1} {
 		unit, mark := Hidden[i], []string{"", "−"}[i]
 		link("block.0.map.w1", unit, l.IsPacket, c.B, "B", "open on packets")
@@ -221,8 +218,7 @@ func build(c *Certificate, l *Layout) (n *Network, legend Legend) {
 	return n, legend
 }
 
-// readouts returns the affine maps from an actor query to the returned row of
-// the policy, mixed with φ/A, and from a critic query to the new value.
+// readouts returns those of an actor query, a row of the policy mixed with φ/A, and of a critic query, the new value.
 func readouts(c *Certificate, l *Layout) (policy, value *Readout) {
 	policy = &Readout{Name: "policy", W: mat.NewDense(c.Actions, l.Width(), nil),
 		Bias: slices.Repeat([]float64{c.Phi / float64(c.Actions)}, c.Actions)}

@@ -1,8 +1,7 @@
 // Package pmd holds negative-entropy policy mirror descent, the fixed update rules it is compared with, the residuals
 // of an implemented update, and the bound that turns them into a guarantee for the returned policy.
 //
-// Policies π and action values Q are matrices [S, A]; policies are
-// row-stochastic, and Q is −Inf for an action that does not exist.
+// Policies π and action values Q are [S, A]; policies are row-stochastic, and Q is −Inf where no action exists.
 package pmd
 
 import (
@@ -294,9 +293,8 @@ func Growing(eta, size float64) func(k int) float64 {
 func LockUp(zeta, etaMax, gamma float64) (mdp.Problem, error) {
 	p := math.Min(0.5, zeta/(2*math.Expm1(etaMax)))
 	if !(zeta > 0 && zeta <= 2) || !(etaMax > 0) || !(p > math.SmallestNonzeroFloat64) {
-		return mdp.Problem{}, fmt.Errorf(
-			"pmd: lock-up for ζ = %v and steps up to %v, want 0 < ζ ≤ 2 and a step cap whose prior mass %v is "+
-				"representable", zeta, etaMax, p)
+		return mdp.Problem{}, fmt.Errorf("pmd: lock-up for ζ = %v and steps up to %v with the prior mass %v, want "+
+			"0 < ζ ≤ 2 and a mass that is representable", zeta, etaMax, p)
 	}
 	env, err := mdp.New(gamma, mat.NewDense(2, 1, []float64{1, 1}), mat.NewDense(1, 2, []float64{1, 0}))
 	if err != nil {
@@ -305,8 +303,7 @@ func LockUp(zeta, etaMax, gamma float64) (mdp.Problem, error) {
 	return mdp.Problem{MDP: env, Pi0: mat.NewDense(1, 2, []float64{p, 1 - p})}, nil
 }
 
-// SetShare gives entry i of a row of probabilities a share in [0, 1], and the others what is left in proportion, in
-// equal parts where they were all zero.
+// SetShare gives entry i of a row of probabilities a share in [0, 1] and scales the others, equal where all were 0.
 func SetShare(row []float64, i int, share float64) {
 	others := 0.0
 	for j, p := range row {

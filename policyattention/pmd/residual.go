@@ -68,8 +68,7 @@ func GreedyDefect(next, q *mat.Dense) []float64 {
 	return g
 }
 
-// LiftedDefect returns ḡ = max_{s,a} E_{S'|s,a} g(S'), the defect as the critic
-// recursion sees it, for the defect g [S] of GreedyDefect.
+// LiftedDefect returns ḡ = max_{s,a} E_{S'|s,a} g(S') for g [S] of GreedyDefect, as the critic's recursion sees it.
 func LiftedDefect(m *mdp.MDP, g []float64) float64 {
 	top := 0.0
 	for s := range m.States() {
@@ -116,9 +115,8 @@ func (b Bound) Next(gamma, delta, defect float64) Bound {
 // δ_{T−1} would charge a backup that is not used.
 func ReturnedPolicyBound(gamma, e0 float64, delta, defect []float64, horizon int) (Bound, error) {
 	if horizon < 1 || len(delta) < horizon-1 || len(defect) < horizon {
-		return Bound{}, fmt.Errorf(
-			"pmd: a bound at horizon T=%d needs T ≥ 1, T−1 critic residuals and T defects, got %d and %d",
-			horizon, len(delta), len(defect))
+		return Bound{}, fmt.Errorf("pmd: a bound at horizon T=%d ≥ 1 needs T−1 critic residuals and T defects, "+
+			"got %d and %d", horizon, len(delta), len(defect))
 	}
 	if !(gamma >= 0 && gamma < 1) {
 		return Bound{}, fmt.Errorf("pmd: discount gamma is %v, want 0 ≤ gamma < 1", gamma)
@@ -145,9 +143,8 @@ type Update struct {
 }
 
 // FitStep returns the effective step size of observed updates: the η on the grid lo, lo+by, …, hi that minimizes the
-// mean row-L1 distance between Next and PMD_η(Pi, Q). Ties go to the smaller η. It returns an error if there are no
-// updates, if the grid is empty or has more than a million steps, if Step returns one, or if a Next has another shape
-// or an entry that is not finite.
+// mean row-L1 distance between Next and PMD_η(Pi, Q), the smallest of several. It returns an error if there are no
+// updates, if the grid is empty or has over a million steps, if Step does, or if a Next is not finite or not [S, A].
 func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err error) {
 	if len(updates) == 0 || !(by > 0) || !(lo >= 0 && lo <= hi) || !((hi-lo)/by <= 1e6) {
 		return 0, 0, fmt.Errorf("pmd: fitting a step needs updates and a grid, got %d updates and %v:%v:%v",

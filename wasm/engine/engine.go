@@ -63,8 +63,7 @@ type Edit struct {
 	Value      float64
 }
 
-// Engine runs the controllers. Round k of a controller is its step from
-// (π̂_k, Q_k) to (π̂_{k+1}, Q_{k+1}); rounds are computed when they are asked for.
+// Engine runs the controllers. Round k goes from (π̂_k, Q_k) to (π̂_{k+1}, Q_{k+1}), computed when asked for.
 type Engine struct {
 	Settings Settings
 	Decoder  *decoder.Decoder
@@ -126,8 +125,7 @@ func (e *Engine) begin(problem mdp.Problem, grid *Grid) error {
 	return nil
 }
 
-// caps declares what the decoders are made for: the problem's shape and
-// discount, rewards up to the declared cap, the one step size, the horizon.
+// caps declares what the decoders are made for: rewards go up to the declared cap, and η is the one step size.
 func (e *Engine) caps() decoder.Caps {
 	s, m := e.Settings, e.Phases[0].Problem.MDP
 	top := max(1, s.RMax, m.RMax())
@@ -205,10 +203,7 @@ func (e *Engine) decoder(normalized bool) (d *decoder.Decoder, err error) {
 	}
 	caps := e.caps()
 	// The least probability of a policy: without a mixture a number below every one that matters in float64.
-	least := 1e-300
-	if caps.Phi > 0 {
-		least = caps.Phi / float64(caps.Actions)
-	}
+	least := cmp.Or(caps.Phi/float64(caps.Actions), 1e-300)
 	caps.Floor = min(least, mat.Min(e.Phases[0].Problem.Pi0))
 	if d, err = decoder.NewNormalized(caps, e.Settings.Carrier); err == nil {
 		e.normalized = d
@@ -261,10 +256,10 @@ func (e *Engine) Apply(k int, edit Edit) error {
 	}
 	kept := e.PhaseAt(k)
 	grid, m, err := edit.apply(e.Phases[kept].Grid, e.Phases[kept].Problem.MDP)
-	if err != nil {
-		return err
+	if err == nil {
+		err = e.Decoder.CheckEnvironment(m)
 	}
-	if err := e.Decoder.CheckEnvironment(m); err != nil {
+	if err != nil {
 		return err
 	}
 	c := e.context(e.rounds[Decoder][:k])

@@ -28,8 +28,7 @@ const Moves = 4
 type Grid struct {
 	Width, Height int
 	Tiles         string // [Width·Height], row-major
-	// Entering pays 1 for entering a goal and nothing else, as Gymnasium's lakes
-	// do. Otherwise every action in a goal pays 1 and every one in a hole −1.
+	// Entering says that only entering a goal pays 1, as in Gymnasium. Otherwise actions in it pay 1, in a hole −1.
 	Entering bool
 }
 
@@ -90,8 +89,7 @@ func (g *Grid) move(s, b int) int {
 	return y*g.Width + x
 }
 
-// set returns the map with another tile at place s and the MDP m changed accordingly. Rows that the tile does not touch
-// keep what other edits made of them.
+// set returns the map with another tile at place s and the MDP with it. Other rows keep what edits made of them.
 func (g *Grid) set(m *mdp.MDP, s int, tile string) (*Grid, *mdp.MDP, error) {
 	switch {
 	case g == nil:
