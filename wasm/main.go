@@ -58,7 +58,7 @@ func main() {
 }
 
 // start(settings, problem?) starts a run. A problem has gamma, states, actions, p [S·A, S], r [S, A] and pi0 [S, A].
-func start(args []js.Value) (any, error) {
+func start(args []js.Value) (_ any, err error) {
 	s := args[0]
 	number := func(name string) float64 { return s.Get(name).Float() }
 	settings := engine.Settings{
@@ -72,20 +72,17 @@ func start(args []js.Value) (any, error) {
 	if p := args[1]; p.Truthy() {
 		states, actions := p.Get("states").Int(), p.Get("actions").Int()
 		var tables []*mat.Dense
-		for _, t := range []struct {
-			name       string
-			rows, cols int
-		}{{"p", states * actions, states}, {"r", states, actions}, {"pi0", states, actions}} {
-			data, err := numbers(p.Get(t.name))
+		for i, name := range []string{"p", "r", "pi0"} {
+			rows, cols := []int{states * actions, states, states}[i], []int{states, actions, actions}[i]
+			data, err := numbers(p.Get(name))
+			if err == nil && (len(data) != rows*cols || len(data) == 0) {
+				err = fmt.Errorf("%d numbers, want %d", len(data), rows*cols)
+			}
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", t.name, err)
+				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			if len(data) != t.rows*t.cols || len(data) == 0 {
-				return nil, fmt.Errorf("%s has %d numbers, want %d", t.name, len(data), t.rows*t.cols)
-			}
-			tables = append(tables, mat.NewDense(t.rows, t.cols, data))
+			tables = append(tables, mat.NewDense(rows, cols, data))
 		}
-		var err error
 		if problem, err = mdp.NewProblem(p.Get("gamma").Float(), tables[0], tables[1], tables[2]); err != nil {
 			return nil, err
 		}

@@ -299,10 +299,9 @@ func (ValueCritic) Evaluate(batch []Context) ([]*mat.Dense, error) {
 	})
 }
 
-func each[T any](batch []Context, f func(Context) (T, error)) ([]T, error) {
-	out := make([]T, len(batch))
+func each[T any](batch []Context, f func(Context) (T, error)) (out []T, err error) {
+	out = make([]T, len(batch))
 	for i, c := range batch {
-		var err error
 		if out[i], err = f(c); err != nil {
 			return nil, fmt.Errorf("problem %d: %w", c.Problem, err)
 		}

@@ -153,8 +153,8 @@ func (scale *Scale) score(t Trajectory) (Scored, error) {
 }
 
 // rounds measures the rounds of a trajectory with critic tables.
-func (scale *Scale) rounds(t Trajectory) ([]*Round, error) {
-	rounds, last := make([]*Round, len(t.Q)), (*Round)(nil)
+func (scale *Scale) rounds(t Trajectory) (rounds []*Round, err error) {
+	var last *Round
 	for k, q := range t.Q {
 		c := Context{Round: k, MDP: scale.Problem.MDP, Pi: t.Policies[k], Q: q, Eta: t.Eta[k]}
 		next := pmd.Policy{Pi: t.Policies[k+1]}
@@ -165,11 +165,10 @@ func (scale *Scale) rounds(t Trajectory) ([]*Round, error) {
 		if k+1 < len(t.Q) {
 			nextQ = t.Q[k+1]
 		}
-		var err error
 		if last, err = scale.Measure(last, c, next, nextQ); err != nil {
 			return nil, err
 		}
-		rounds[k] = last
+		rounds = append(rounds, last)
 	}
 	return rounds, nil
 }
@@ -227,10 +226,9 @@ func NewScale(p mdp.Problem) (*Scale, error) {
 }
 
 // NewScales is NewScale for each of several problems.
-func NewScales(problems []mdp.Problem) ([]*Scale, error) {
-	scales := make([]*Scale, len(problems))
+func NewScales(problems []mdp.Problem) (scales []*Scale, err error) {
+	scales = make([]*Scale, len(problems))
 	for i, p := range problems {
-		var err error
 		if scales[i], err = NewScale(p); err != nil {
 			return nil, fmt.Errorf("control: problem %d: %w", i, err)
 		}

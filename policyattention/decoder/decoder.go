@@ -277,8 +277,8 @@ func (d *Decoder) checkCritic(pi, q *mat.Dense, packets []Packet) error {
 		case math.IsNaN(p.LogWeight) || math.IsInf(p.LogWeight, 0):
 			return fmt.Errorf("decoder: packet %d has log weight %v, want a finite number", i, p.LogWeight)
 		case d.Norm != nil && math.Abs(p.LogWeight) > d.depth():
-			return fmt.Errorf("decoder: packet %d has log weight %v, beyond −log of a normalized decoder's cap floor "+
-				"= %g", i, p.LogWeight, d.Floor)
+			return fmt.Errorf("decoder: packet %d has log weight %v, beyond −log of a normalized decoder's cap "+
+				"floor = %g", i, p.LogWeight, d.Floor)
 		}
 		mass[p.State*d.Actions+p.Action] += numeric.Exp(p.LogWeight)
 	}

@@ -84,7 +84,7 @@ type Phase struct {
 }
 
 // New starts a run on the problem or, if it has no MDP, on the one that the settings name.
-func New(s Settings, problem mdp.Problem) (*Engine, error) {
+func New(s Settings, problem mdp.Problem) (_ *Engine, err error) {
 	e := &Engine{Settings: s}
 	switch {
 	case s.Packets < 1 || s.Packets > MaxPackets:
@@ -93,7 +93,6 @@ func New(s Settings, problem mdp.Problem) (*Engine, error) {
 		return nil, fmt.Errorf("horizon T = %d rounds, the page takes 1 to %d", s.Rounds, MaxRounds)
 	}
 	var grid *Grid
-	var err error
 	if problem.MDP == nil {
 		if problem, grid, err = s.problem(); err != nil {
 			return nil, err
