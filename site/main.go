@@ -70,8 +70,7 @@ func Handler(dir string) http.Handler {
 	})
 }
 
-// notebook is the one on the decoder.
-const notebook = "04-the-decoder.ipynb"
+const notebook = "04-the-decoder.ipynb" // which the page links to
 
 // Build writes the page into the folder out: index.html, which works over http and from a file alike, and what it
 // loads: engine.wasm.gz over http and engine.js, which holds the same bytes, from a file; full.js, an engine that reads

@@ -22,8 +22,7 @@ import (
 	"icrl/wasm/engine"
 )
 
-// run is what the page is looking at, nil before the first start.
-var run *engine.Engine
+var run *engine.Engine // what the page is looking at, nil before the first start
 
 // The functions of the page, and those that need no run. The full program has more.
 var (

@@ -15,11 +15,10 @@ import (
 	"icrl/policyattention/pmd"
 )
 
-// NominalStep is the step size η at deployment.
-const NominalStep = 0.8
-
-// LogFloor bounds log π from below wherever a network that takes log π sees it.
-const LogFloor = -30
+const (
+	NominalStep = 0.8 // the step size η at deployment
+	LogFloor    = -30 // bounds log π from below wherever a network that takes log π sees it
+)
 
 // Context is what an actor or a critic is shown of one problem in one round.
 type Context struct {

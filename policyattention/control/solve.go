@@ -26,8 +26,7 @@ type Solving struct {
 	Missed      float64   // max_s V*(s) − ⟨π̂_k(·|s), Q*(s,·)⟩
 }
 
-// optimal is the share of max |V*| below which a distance to Q* is rounding.
-const optimal = 1e-12
+const optimal = 1e-12 // the share of max |V*| below which a distance to Q* is rounding
 
 // Begin returns the loop before its first round on a problem. Losses are in units of ‖Q* − Q^{π_0}‖∞, so that
 // π_0 loses 1; where π_0 is optimal to rounding, of max |V*|, or of 1 where all values are 0.

@@ -29,9 +29,8 @@ type Caps struct {
 	Phi      float64 `json:"phi,omitempty"`      // φ in [0, 1], the uniform policy's share in the actor's readout
 	// Floor is the least probability that a policy given to a normalized decoder may hold; weights of packets must lie
 	// in [Floor, 1/Floor]. Other decoders ignore it.
-	Floor float64 `json:"floor,omitempty"`
-	// Override replaces the margins that Routing implies, to study others.
-	Override *Margins `json:"override,omitempty"`
+	Floor    float64  `json:"floor,omitempty"`
+	Override *Margins `json:"override,omitempty"` // replaces the margins that Routing implies, to study others
 }
 
 // Margins are the score margins of the three heads.
@@ -57,18 +56,16 @@ type Certificate struct {
 	Lambda1 float64 `json:"lambda1"` // R₁/(1+R₁), leaked mass
 	Lambda2 float64 `json:"lambda2"` // R₂/(1+R₂)
 
-	// Zeta bounds the actor residual ζ_k (equation 6), with the mixture's 2φ(A−1)/A and the normalization.
-	Zeta float64 `json:"zeta"`
+	Zeta float64 `json:"zeta"` // bound on ζ_k (equation 6), with the mixture's 2φ(A−1)/A and the normalization
 	// DeltaRoute and DeltaStat are the two terms of equation (7).
 	DeltaRoute float64 `json:"delta_route"` // bound on the critic's routing error
-	DeltaStat  float64 `json:"delta_stat"`  // on its sampling error, with probability 1−α; 0 with weighted packets
+	DeltaStat  float64 `json:"delta_stat"`  // of sampling, with probability 1−α; weighted packets have none
 	// DeltaRows bounds what rows of P and π add to δ that sum to one within mdp.Tolerance only: the mean of packets
 	// is one over weights that are normalized, the exact backup is not. It is γB((1+t)²−1) for t the tolerance.
 	DeltaRows float64 `json:"delta_rows"`
 	// Returned bounds ‖Q* − Q^{π̂_K}‖∞ a priori; nil where Phi or EtaMin is zero, which imply no bound.
-	Returned *Returned `json:"returned,omitempty"`
-	// Norm is set for a normalized decoder.
-	Norm *NormCertificate `json:"norm,omitempty"`
+	Returned *Returned        `json:"returned,omitempty"`
+	Norm     *NormCertificate `json:"norm,omitempty"` // of a normalized decoder
 
 	// RoundoffZeta and RoundoffDelta bound what float64 adds to the residuals (first order in the unit roundoff).
 	RoundoffZeta  float64 `json:"roundoff_zeta"`
@@ -89,8 +86,7 @@ func (c *Certificate) Delta() float64 { return c.DeltaRoute + c.DeltaStat + c.De
 // DeltaWeighted bounds δ_k with weighted packets.
 func (c *Certificate) DeltaWeighted() float64 { return c.DeltaRoute + c.DeltaRows }
 
-// mostPackets bounds the packets of all pairs in a critic call.
-const mostPackets = 1e9
+const mostPackets = 1e9 // of all pairs in a critic call
 
 // Certify computes margins, packets (equation 27) and bounds. Its error names the cap that is out of range.
 func Certify(caps Caps) (*Certificate, error) {

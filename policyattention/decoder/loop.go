@@ -53,8 +53,7 @@ func Sample(env *mdp.MDP, pi *mat.Dense, m int, rng *rand.Rand) []Packet {
 type PacketSource struct {
 	// Packets supplies those of a critic call: m from every pair of env, with successor actions from the policy pi.
 	Packets func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet
-	// Exact says that packets carry exact expectations: there is no sampling error, and δ is bounded by DeltaWeighted.
-	Exact bool
+	Exact   bool // packets carry exact expectations: there is no sampling error, and δ is bounded by DeltaWeighted
 }
 
 // Sampled is the environment that the paper assumes: fresh packets, from a stream for every problem and round.

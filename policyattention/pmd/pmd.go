@@ -270,8 +270,7 @@ func AutoStep(o *mdp.Optimum) float64 {
 	return min(max(nominal, min(SuggestedSpan/least, 1e15/size)), mostStep)
 }
 
-// mostStep is the largest step size that is suggested.
-const mostStep = 1e300
+const mostStep = 1e300 // that is suggested
 
 // Growing returns steps η_k = eta·10^k, up to where η times values of the given size comes near what a number
 // holds. Exact PMD that evaluates each policy in full is then policy iteration but for what it remembers: a round
