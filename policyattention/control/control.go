@@ -66,7 +66,7 @@ type Actor interface {
 	Act(batch []Context) ([]pmd.Policy, error)
 }
 
-// Critic evaluates the policy of each context (π̂_{k+1}, Q_k): Q_{k+1} [S, A]. It may do with it what an Actor may.
+// Critic maps each context (π̂_{k+1}, Q_k) of a batch to Q_{k+1} [S, A]. It may change Pi and Q, as an Actor may.
 type Critic interface {
 	Evaluate(batch []Context) ([]*mat.Dense, error)
 }

@@ -128,7 +128,7 @@ func (d *Decoder) evaluate(c control.Context, source PacketSource) (*mat.Dense, 
 	// The normalized decoder's own policy may be none, where its carrier takes all digits.
 	if err := c.MDP.CheckPolicy(c.Pi); err != nil {
 		if d.Norm != nil {
-			err = fmt.Errorf("%w; a smaller carrier H or a mixture φ above 0 keeps their rounding smaller", err)
+			err = fmt.Errorf("%w; a smaller carrier H or a mixture φ above 0 keeps a policy's rounding smaller", err)
 		}
 		return nil, nil, fmt.Errorf("decoder: critic call in round %d: %w", c.Round, err)
 	}
