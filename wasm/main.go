@@ -73,7 +73,9 @@ func start(args []js.Value) (_ any, err error) {
 		var tables []*mat.Dense
 		for i, name := range []string{"p", "r", "pi0"} {
 			rows, cols := []int{states * actions, states, states}[i], []int{states, actions, actions}[i]
-			data, err := numbers(p.Get(name))
+			data, err := decoded(p.Get(name), 8, func(b []byte) float64 {
+				return math.Float64frombits(binary.LittleEndian.Uint64(b))
+			})
 			if err == nil && (len(data) != rows*cols || len(data) == 0) {
 				err = fmt.Errorf("%d numbers, want %d", len(data), rows*cols)
 			}
@@ -263,11 +265,6 @@ func array(x []float64) js.Value {
 	}
 	js.CopyBytesToJS(js.Global().Get("Uint8Array").New(out.Get("buffer")), bytes)
 	return out
-}
-
-// numbers copies a Float64Array.
-func numbers(v js.Value) ([]float64, error) {
-	return decoded(v, 8, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
 }
 
 // decoded copies a typed array; it returns an error unless its numbers have size bytes each.

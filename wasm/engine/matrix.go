@@ -140,8 +140,7 @@ func (e *Engine) Weight(call, name string) (*mat.Dense, error) {
 	return nil, fmt.Errorf("there is no weight matrix %q", name)
 }
 
-// Readout of the trained actor: the one that the released weights are used with.
-const Readout = anymdp.Prior
+const Readout = anymdp.Prior // the one that the released weights of the trained actor are used with
 
 var errNoWeights = errors.New("no weights of a trained actor are loaded")
 
