@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"icrl/internal/testkit"
+	"icrl/policyattention/mdp"
 	"icrl/wasm/engine"
 )
 
@@ -164,7 +165,7 @@ func inBrowser(t *testing.T, b *remote) {
 	var ok bool
 	b.do(`($("speed").value = "max", $("play").click(), true)`, &ok)
 	b.wait(`pos.k === 20 && !playing`)
-	sameAsLibrary(t, b.do, nil, engine.Decoder, engine.Exact)
+	sameAsLibrary(t, b.do, mdp.Problem{}, engine.Decoder, engine.Exact)
 	policies := func() (all []float64) {
 		b.do(`run.rounds.decoder.flatMap(r => [...r.nextPi])`, &all)
 		return all

@@ -17,12 +17,12 @@ import (
 	"icrl/wasm/engine"
 )
 
-// sameAsLibrary computes here what the run on a page says that it is, of the problem if that is not nil, and
+// sameAsLibrary computes here what the run on a page says that it is, of the problem if it has an MDP, and
 // compares each round of the named controllers. read stores the value of an expression in the page.
 //
 // Both use plain loops and the project's own exponential, so their bits agree, also where gonum has assembly. (Go for
 // arm64, or for GOAMD64=v3, may fuse a product and a sum in gonum's code.)
-func sameAsLibrary(t testing.TB, read func(expression string, v any), problem *mdp.Problem, names ...string) {
+func sameAsLibrary(t testing.TB, read func(expression string, v any), problem mdp.Problem, names ...string) {
 	t.Helper()
 	var s engine.Settings
 	read(`(s => ({ Preset: s.preset, States: s.S, Actions: s.A, Seed: s.seed, Gamma: s.gamma, Eta: s.eta, Packets: s.m,
@@ -67,7 +67,7 @@ func TestGolden(t *testing.T) {
 		b := newTab(t)
 		b.open(server.URL + "/#" + hash)
 		b.toEnd()
-		sameAsLibrary(t, b.read, nil, engine.Decoder, engine.Exact)
+		sameAsLibrary(t, b.read, mdp.Problem{}, engine.Decoder, engine.Exact)
 	}
 }
 

@@ -70,8 +70,7 @@ func Handler(dir string) http.Handler {
 	})
 }
 
-// notebook is the one on the decoder.
-const notebook = "04-the-decoder.ipynb"
+const notebook = "04-the-decoder.ipynb" // which the page links to
 
 // Build writes the page into the folder out: index.html, which works over http and from a file alike, and what it
 // loads: engine.wasm.gz over http and engine.js, which holds the same bytes, from a file; full.js, an engine that reads
@@ -99,11 +98,10 @@ func Build(out string, whole bool) error {
 	if parts["runtime"], err = support(goroot); err != nil {
 		return err
 	}
-	if parts["app"], err = bundle(filepath.Join(root, "site", "page", "app", "main.js")); err != nil {
-		return err
-	}
-	if parts["worker"], err = bundle(filepath.Join(root, "site", "page", "worker.js")); err != nil {
-		return err
+	for name, entry := range map[string]string{"app": "app/main.js", "worker": "worker.js"} {
+		if parts[name], err = bundle(filepath.Join(root, "site", "page", entry)); err != nil {
+			return err
+		}
 	}
 	_, citation, found := strings.Cut(string(read["readme"]), "```bibtex\n")
 	citation, _, closed := strings.Cut(citation, "```")
@@ -188,8 +186,7 @@ func support(goroot string) (string, error) {
 	return string(small.Code), nil
 }
 
-// bundle returns the modules that the entry point imports as one script: a page
-// opened from a file may not load modules. Its exports are the global object page.
+// bundle makes modules one script, as a page from a file may load none. Its exports are the global object page.
 func bundle(entry string) (string, error) {
 	result := api.Build(api.BuildOptions{
 		EntryPoints: []string{entry}, Bundle: true, Format: api.FormatIIFE, GlobalName: "page", Target: api.ES2022,
@@ -229,11 +226,10 @@ func compile(root, tag string) ([]byte, error) {
 	}
 	var small bytes.Buffer
 	z, err := gzip.NewWriterLevel(&small, gzip.BestCompression)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		_, err = z.Write(wasm)
+		err = errors.Join(err, z.Close())
 	}
-	_, err = z.Write(wasm)
-	err = errors.Join(err, z.Close())
 	return small.Bytes(), err
 }
 

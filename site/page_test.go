@@ -271,7 +271,7 @@ func TestFormats(t *testing.T) {
 		read++
 		b.settled()
 		b.do(`go(2, 0)`)
-		sameAsLibrary(t, b.read, &want, engine.Exact)
+		sameAsLibrary(t, b.read, want, engine.Exact)
 		eta := min(pmd.AutoStep(optimum), decoder.MaxLogit/want.MDP.Bound())
 		if got := eval[float64](b, `run.settings.eta`); math.Abs(got-eta) > 1e-9*eta {
 			t.Errorf("%s: η is %v in the page, %v in the library", name, got, eta)

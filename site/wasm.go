@@ -6,7 +6,6 @@ import (
 	"errors"
 )
 
-// errNoWasm says that a file is not what Go's linker writes.
 var errNoWasm = errors.New("not a WebAssembly program of Go's linker")
 
 // shrink writes a program's data so that they compress better. Go's linker leaves out each run of eight zeros, at the

@@ -14,8 +14,7 @@ import (
 	"icrl/wasm/engine"
 )
 
-// learned is the loaded network, kept over restarts.
-var learned *network.Network[float64]
+var learned *network.Network[float64] // kept over restarts; nil before it is loaded
 
 func init() {
 	operations["learn"], operations["compare"], operations["decode"] = learn, compare, decode

@@ -22,8 +22,7 @@ import (
 	"icrl/wasm/engine"
 )
 
-// run is what the page is looking at, nil before the first start.
-var run *engine.Engine
+var run *engine.Engine // what the page is looking at, nil before the first start
 
 // The functions of the page, and those that need no run. The full program has more.
 var (
@@ -57,9 +56,8 @@ func main() {
 	select {} // the functions stay callable
 }
 
-// start(settings, problem?) starts a run. A problem has gamma, states, actions,
-// and the tables p [S·A, S], r [S, A] and pi0 [S, A].
-func start(args []js.Value) (any, error) {
+// start(settings, problem?) starts a run. A problem has gamma, states, actions, p [S·A, S], r [S, A] and pi0 [S, A].
+func start(args []js.Value) (_ any, err error) {
 	s := args[0]
 	number := func(name string) float64 { return s.Get(name).Float() }
 	settings := engine.Settings{
@@ -69,32 +67,26 @@ func start(args []js.Value) (any, error) {
 		Routing: number("tol"), Carrier: number("H"), Rounds: s.Get("T").Int(),
 		RMax: number("rmax"), Kappa: number("kappa"), Tau1: number("tau1"), Tau2: number("tau2"),
 	}
-	var problem *mdp.Problem
+	var problem mdp.Problem
 	if p := args[1]; p.Truthy() {
 		states, actions := p.Get("states").Int(), p.Get("actions").Int()
-		if states < 1 || actions < 1 || states > engine.MaxStates || actions > engine.MaxActions {
-			return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes at most %d and %d", states,
-				actions, engine.MaxStates, engine.MaxActions)
-		}
-		tables := []*mat.Dense{}
-		for _, t := range []struct {
-			name       string
-			rows, cols int
-		}{{"p", states * actions, states}, {"r", states, actions}, {"pi0", states, actions}} {
-			data, err := numbers(p.Get(t.name))
+		var tables []*mat.Dense
+		for i, name := range []string{"p", "r", "pi0"} {
+			rows, cols := []int{states * actions, states, states}[i], []int{states, actions, actions}[i]
+			data, err := decoded(p.Get(name), 8, func(b []byte) float64 {
+				return math.Float64frombits(binary.LittleEndian.Uint64(b))
+			})
+			if err == nil && (len(data) != rows*cols || len(data) == 0) {
+				err = fmt.Errorf("%d numbers, want %d", len(data), rows*cols)
+			}
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", t.name, err)
+				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			if len(data) != t.rows*t.cols {
-				return nil, fmt.Errorf("%s has %d numbers, want %d", t.name, len(data), t.rows*t.cols)
-			}
-			tables = append(tables, mat.NewDense(t.rows, t.cols, data))
+			tables = append(tables, mat.NewDense(rows, cols, data))
 		}
-		full, err := mdp.NewProblem(p.Get("gamma").Float(), tables[0], tables[1], tables[2])
-		if err != nil {
+		if problem, err = mdp.NewProblem(p.Get("gamma").Float(), tables[0], tables[1], tables[2]); err != nil {
 			return nil, err
 		}
-		problem = &full
 	}
 	e, err := engine.New(settings, problem)
 	if err != nil {
@@ -197,8 +189,7 @@ func edit(args []js.Value) (any, error) {
 	return phaseOf(len(run.Phases) - 1), nil
 }
 
-// attention(k, s) returns the attention weights of state s's query in the decoder's actor
-// call of round k: over the S·A memories and the queries up to its own.
+// attention(k, s) returns the weights of state s's query in the decoder's actor call of round k: see its Attention.
 func attention(args []js.Value) (any, error) {
 	w, err := run.Attention(args[0].Int(), args[1].Int())
 	return array(w), err
@@ -239,8 +230,7 @@ func weight(args []js.Value) (any, error) {
 	return shaped(mdp.ToRows(m)), nil
 }
 
-// digest(bytes) returns the SHA-256 of a Uint8Array in hex. Browsers offer one
-// themselves, but not to a page from http on another machine.
+// digest(bytes) returns the SHA-256 of a Uint8Array in hex, which browsers refuse a page over http from elsewhere.
 func digest(args []js.Value) (any, error) {
 	b := make([]byte, args[0].Length())
 	js.CopyBytesToGo(b, args[0])
@@ -275,11 +265,6 @@ func array(x []float64) js.Value {
 	}
 	js.CopyBytesToJS(js.Global().Get("Uint8Array").New(out.Get("buffer")), bytes)
 	return out
-}
-
-// numbers copies a Float64Array.
-func numbers(v js.Value) ([]float64, error) {
-	return decoded(v, 8, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
 }
 
 // decoded copies a typed array; it returns an error unless its numbers have size bytes each.

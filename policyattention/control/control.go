@@ -15,11 +15,10 @@ import (
 	"icrl/policyattention/pmd"
 )
 
-// NominalStep is the step size η at deployment.
-const NominalStep = 0.8
-
-// LogFloor bounds log π from below wherever a network that takes log π sees it.
-const LogFloor = -30
+const (
+	NominalStep = 0.8 // the step size η at deployment
+	LogFloor    = -30 // bounds log π from below wherever a network that takes log π sees it
+)
 
 // Context is what an actor or a critic is shown of one problem in one round.
 type Context struct {
@@ -67,8 +66,7 @@ type Actor interface {
 	Act(batch []Context) ([]pmd.Policy, error)
 }
 
-// Critic maps each context (π̂_{k+1}, Q_k) of a batch to Q_{k+1} [S, A], one
-// step of policy evaluation. It may do with Pi and Q what an Actor may.
+// Critic maps each context (π̂_{k+1}, Q_k) of a batch to Q_{k+1} [S, A]. It may change Pi and Q, as an Actor may.
 type Critic interface {
 	Evaluate(batch []Context) ([]*mat.Dense, error)
 }
@@ -81,27 +79,19 @@ type Controller interface {
 
 // Trajectory is what a controller did on one problem in T rounds.
 type Trajectory struct {
-	// Policies holds π_0 and the returned policies π̂_1, …, π̂_T, each [S, A].
-	Policies []*mat.Dense
-	// Logs holds the logarithms of Policies, where the actor returned them; nil stands for the logarithm of the policy.
-	Logs []*mat.Dense
-	// Q holds the critic's tables Q_0, …, Q_{T−1}, each [S, A], from which the
-	// policies were formed; it is nil for a controller without such tables.
-	Q []*mat.Dense
-	// Eta holds the step sizes η_0, …, η_{T−1} of rounds with such tables.
-	Eta []float64
+	Policies []*mat.Dense // π_0 and the returned policies π̂_1, …, π̂_T, each [S, A]
+	Logs     []*mat.Dense // their logarithms where the actor returned them; nil stands for that of Policies
+	Q        []*mat.Dense // Q_0, …, Q_{T−1} [S, A], from which they were formed; nil for a controller without
+	Eta      []float64    // step sizes η_0, …, η_{T−1} of rounds with such tables
 }
 
-// Loop is the actor–environment–critic loop of Figure 1; the last round ends with the
-// actor, since no critic call could change the policy already returned.
+// Loop is the actor–environment–critic loop of Figure 1. It ends with the actor: no critic could change its policy.
 type Loop struct {
-	Actor  Actor
-	Critic Critic
-	Eta    float64 // constant step size η ≥ 0
-	// Schedule returns the step size η_k of round k from 0, in place of Eta.
-	Schedule func(k int) float64
-	// Start returns the table Q_0 [S, A] to start from, in place of Q^{π_0}.
-	Start func(p mdp.Problem) (*mat.Dense, error)
+	Actor    Actor
+	Critic   Critic
+	Eta      float64                                 // constant step size η ≥ 0
+	Schedule func(k int) float64                     // in place of Eta, the step size η_k of round k from 0
+	Start    func(p mdp.Problem) (*mat.Dense, error) // Q_0 [S, A], in place of Q^{π_0}
 }
 
 // eta returns η_k.
@@ -216,8 +206,7 @@ func copies(batch []Context) []Context {
 	return given
 }
 
-// checked returns clones of what a part of the loop has answered to contexts, or its error, or one that names an answer
-// which it should not have returned.
+// checked returns clones of what a part of the loop has answered to contexts, or an error, also of a wrong answer.
 func checked[T any](part string, batch []Context, answers []T, err error,
 	valid func(c Context, answer T, s, a int) error, clone func(T) T) ([]T, error) {
 	if err == nil && len(answers) != len(batch) {
@@ -261,8 +250,7 @@ func (r RuleActor) Act(batch []Context) ([]pmd.Policy, error) {
 	})
 }
 
-// MixedActor returns the mixture (1−φ)p + φ/A of another actor's policies p with
-// the policy that is uniform over the actions of a state (Section 4.2).
+// MixedActor mixes another actor's policies p with the uniform policy of each state: (1−φ)p + φ/A (Section 4.2).
 type MixedActor struct {
 	Actor Actor
 	Phi   float64 // φ in [0, 1]
@@ -317,10 +305,9 @@ func (ValueCritic) Evaluate(batch []Context) ([]*mat.Dense, error) {
 	})
 }
 
-func each[T any](batch []Context, f func(Context) (T, error)) ([]T, error) {
-	out := make([]T, len(batch))
+func each[T any](batch []Context, f func(Context) (T, error)) (out []T, err error) {
+	out = make([]T, len(batch))
 	for i, c := range batch {
-		var err error
 		if out[i], err = f(c); err != nil {
 			return nil, fmt.Errorf("problem %d: %w", c.Problem, err)
 		}

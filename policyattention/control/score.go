@@ -78,13 +78,11 @@ func (s *Scale) Measure(before *Round, c Context, next pmd.Policy, nextQ *mat.De
 // Scored is the exact evaluation of one trajectory of T rounds.
 type Scored struct {
 	Gamma float64 // γ of the problem
-	// Gap is ‖Q* − Q^{π_0}‖∞, the normalizer of Loss.
-	Gap float64
+	Gap   float64 // ‖Q* − Q^{π_0}‖∞, the normalizer of Loss
+	E0    float64 // ‖Q* − Q_0‖∞
 	// Loss [T+1] is ‖Q* − Q^{π̂_k}‖∞ / Gap of the policy returned in round k;
 	// Loss[0] = 1. Where π_0 is optimal, Gap is 0 and every Loss is 0 or +Inf.
 	Loss []float64
-	// E0 is ‖Q* − Q_0‖∞.
-	E0 float64
 	// Zeta [T], Delta [T−1] and Defect [T] are ζ_k, δ_k and ḡ_k of the context that the controller was in; RowL1
 	// [T] is the mean over states where ζ_k takes the maximum. They are nil for a controller without critic tables.
 	Zeta, RowL1, Delta, Defect []float64
@@ -155,8 +153,8 @@ func (scale *Scale) score(t Trajectory) (Scored, error) {
 }
 
 // rounds measures the rounds of a trajectory with critic tables.
-func (scale *Scale) rounds(t Trajectory) ([]*Round, error) {
-	rounds, last := make([]*Round, len(t.Q)), (*Round)(nil)
+func (scale *Scale) rounds(t Trajectory) (rounds []*Round, err error) {
+	var last *Round
 	for k, q := range t.Q {
 		c := Context{Round: k, MDP: scale.Problem.MDP, Pi: t.Policies[k], Q: q, Eta: t.Eta[k]}
 		next := pmd.Policy{Pi: t.Policies[k+1]}
@@ -167,11 +165,10 @@ func (scale *Scale) rounds(t Trajectory) ([]*Round, error) {
 		if k+1 < len(t.Q) {
 			nextQ = t.Q[k+1]
 		}
-		var err error
 		if last, err = scale.Measure(last, c, next, nextQ); err != nil {
 			return nil, err
 		}
-		rounds[k] = last
+		rounds = append(rounds, last)
 	}
 	return rounds, nil
 }
@@ -229,10 +226,9 @@ func NewScale(p mdp.Problem) (*Scale, error) {
 }
 
 // NewScales is NewScale for each of several problems.
-func NewScales(problems []mdp.Problem) ([]*Scale, error) {
-	scales := make([]*Scale, len(problems))
+func NewScales(problems []mdp.Problem) (scales []*Scale, err error) {
+	scales = make([]*Scale, len(problems))
 	for i, p := range problems {
-		var err error
 		if scales[i], err = NewScale(p); err != nil {
 			return nil, fmt.Errorf("control: problem %d: %w", i, err)
 		}

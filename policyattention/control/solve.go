@@ -26,20 +26,17 @@ type Solving struct {
 	Missed      float64   // max_s V*(s) − ⟨π̂_k(·|s), Q*(s,·)⟩
 }
 
-// optimal is the share of max |V*| below which a distance to Q* is rounding.
-const optimal = 1e-12
+const optimal = 1e-12 // the share of max |V*| below which a distance to Q* is rounding
 
-// Begin returns the loop before its first round on a problem. Losses are measured in units of
-// ‖Q* − Q^{π_0}‖∞, so that π_0 loses 1. Where π_0 is optimal to rounding there is nothing
-// to normalize by: then the unit is max |V*|, or 1 where all values are 0.
-func (l Loop) Begin(scale *Scale) (*Solving, error) {
+// Begin returns the loop before its first round on a problem. Losses are in units of ‖Q* − Q^{π_0}‖∞, so that
+// π_0 loses 1; where π_0 is optimal to rounding, of max |V*|, or of 1 where all values are 0.
+func (l Loop) Begin(scale *Scale) (_ *Solving, err error) {
 	if err := l.check(); err != nil {
 		return nil, err
 	}
 	s := &Solving{Scale: scale, Loop: l, Policy: pmd.Policy{Pi: scale.Problem.Pi0}, Q: scale.Start,
 		Normalizer: scale.Gap}
 	if l.Start != nil {
-		var err error
 		if s.Q, err = l.start(scale.Problem); err != nil {
 			return nil, err
 		}
@@ -54,10 +51,9 @@ func (l Loop) Begin(scale *Scale) (*Solving, error) {
 }
 
 // Step runs the next round.
-func (s *Solving) Step() (*Solving, error) {
+func (s *Solving) Step() (_ *Solving, err error) {
 	m, next, delta := s.Problem.MDP, *s, 0.0
 	c := Context{Round: s.Round, MDP: m, Pi: s.Policy.Pi, LogPi: s.Policy.Log, Q: s.Q, Eta: s.Loop.eta(s.Round)}
-	var err error
 	if s.Round > 0 {
 		if c.Q, delta, err = s.evaluate(c); err != nil {
 			return nil, err

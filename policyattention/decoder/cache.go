@@ -41,16 +41,12 @@ type cache struct {
 	at      []int       // non-zero entries of the query at hand
 }
 
-// maxKept bounds the memory for kept weights: 2²¹ numbers are 16 MiB a head.
-const maxKept = 1 << 21
+const maxKept = 1 << 21 // weights of a head, 16 MiB
 
 func newCache(score, value, shift int) cache {
-	return cache{
-		shift: shift,
-		key:   make([]float64, score), query: make([]float64, score),
+	return cache{shift: shift, key: make([]float64, score), query: make([]float64, score),
 		value: make([]float64, value), mixed: make([]float64, value),
-		keys: interner{number: map[string]int{}}, queries: interner{number: map[string]int{}},
-	}
+		keys: interner{number: map[string]int{}}, queries: interner{number: map[string]int{}}}
 }
 
 func (c *cache) reset() {

@@ -21,22 +21,16 @@ type Caps struct {
 	EtaMin  float64 `json:"eta_min"` // least step size ≥ 0
 	EtaMax  float64 `json:"eta_max"` // greatest step size ≥ EtaMin
 	Rounds  int     `json:"rounds"`  // horizon K ≥ 1: the most critic calls in a run
-	// Routing is ε_r in (0, 2): the actor's ζ is at most ε_r, and each of the
-	// critic's two heads leaks at most ε_r/2 of its attention.
-	Routing float64 `json:"routing"`
-	// Alpha is α in (0, 1): the sampling bound holds in all calls together with probability 1−α.
-	Alpha float64 `json:"alpha"`
-	// Sampling is ε_s > 0, the bound wanted on the sampling error, which chooses Packets where that is 0.
-	Sampling float64 `json:"sampling,omitempty"`
-	// Packets is m, the number of transition packets from each state and action in a critic call.
-	Packets int `json:"packets,omitempty"`
-	// Phi is φ in [0, 1], the weight of the uniform policy that the actor's readout mixes in.
-	Phi float64 `json:"phi,omitempty"`
+	// Routing is ε_r in (0, 2): ζ is at most ε_r, and each of the critic's heads leaks at most ε_r/2 attention.
+	Routing  float64 `json:"routing"`
+	Alpha    float64 `json:"alpha"`              // α in (0, 1), with which the sampling bound may fail in a run
+	Sampling float64 `json:"sampling,omitempty"` // wanted sampling error ε_s > 0; it chooses Packets where that is 0
+	Packets  int     `json:"packets,omitempty"`  // m, packets from each state and action in a critic call
+	Phi      float64 `json:"phi,omitempty"`      // φ in [0, 1], the uniform policy's share in the actor's readout
 	// Floor is the least probability that a policy given to a normalized decoder may hold; weights of packets must lie
 	// in [Floor, 1/Floor]. Other decoders ignore it.
-	Floor float64 `json:"floor,omitempty"`
-	// Override replaces the margins that Routing implies, to study others.
-	Override *Margins `json:"override,omitempty"`
+	Floor    float64  `json:"floor,omitempty"`
+	Override *Margins `json:"override,omitempty"` // replaces the margins that Routing implies, to study others
 }
 
 // Margins are the score margins of the three heads.
@@ -62,19 +56,16 @@ type Certificate struct {
 	Lambda1 float64 `json:"lambda1"` // R₁/(1+R₁), leaked mass
 	Lambda2 float64 `json:"lambda2"` // R₂/(1+R₂)
 
-	// Zeta bounds the actor residual ζ_k (equation 6), with the mixture's 2φ(A−1)/A and the normalization.
-	Zeta float64 `json:"zeta"`
+	Zeta float64 `json:"zeta"` // bound on ζ_k (equation 6), with the mixture's 2φ(A−1)/A and the normalization
 	// DeltaRoute and DeltaStat are the two terms of equation (7).
 	DeltaRoute float64 `json:"delta_route"` // bound on the critic's routing error
-	// bound on its sampling error, with probability 1−α; weighted packets have none
-	DeltaStat float64 `json:"delta_stat"`
+	DeltaStat  float64 `json:"delta_stat"`  // of sampling, with probability 1−α; weighted packets have none
 	// DeltaRows bounds what rows of P and π add to δ that sum to one within mdp.Tolerance only: the mean of packets
 	// is one over weights that are normalized, the exact backup is not. It is γB((1+t)²−1) for t the tolerance.
 	DeltaRows float64 `json:"delta_rows"`
 	// Returned bounds ‖Q* − Q^{π̂_K}‖∞ a priori; nil where Phi or EtaMin is zero, which imply no bound.
-	Returned *Returned `json:"returned,omitempty"`
-	// Norm is set for a normalized decoder.
-	Norm *NormCertificate `json:"norm,omitempty"`
+	Returned *Returned        `json:"returned,omitempty"`
+	Norm     *NormCertificate `json:"norm,omitempty"` // of a normalized decoder
 
 	// RoundoffZeta and RoundoffDelta bound what float64 adds to the residuals (first order in the unit roundoff).
 	RoundoffZeta  float64 `json:"roundoff_zeta"`
@@ -95,11 +86,9 @@ func (c *Certificate) Delta() float64 { return c.DeltaRoute + c.DeltaStat + c.De
 // DeltaWeighted bounds δ_k with weighted packets.
 func (c *Certificate) DeltaWeighted() float64 { return c.DeltaRoute + c.DeltaRows }
 
-// mostPackets bounds the packets of all pairs in a critic call.
-const mostPackets = 1e9
+const mostPackets = 1e9 // of all pairs in a critic call
 
-// Certify computes margins, packets (equation 27) and bounds for the caps. It returns
-// an error that names the cap if one is out of range.
+// Certify computes margins, packets (equation 27) and bounds. Its error names the cap that is out of range.
 func Certify(caps Caps) (*Certificate, error) {
 	if err := caps.check(); err != nil {
 		return nil, err
@@ -112,8 +101,7 @@ func Certify(caps Caps) (*Certificate, error) {
 	if c.Packets == 0 {
 		m := math.Ceil(c.limit() * c.limit() / (c.Sampling * c.Sampling) * union)
 		if !(m*pairs <= mostPackets) {
-			return nil, fmt.Errorf(
-				"decoder: caps ask for m = %.3g packets from each of %g pairs; raise the sampling tolerance", m, pairs)
+			return nil, fmt.Errorf("decoder: m = %.3g packets from each of %g pairs; raise the cap sampling", m, pairs)
 		}
 		c.Packets = int(m)
 	}
@@ -121,8 +109,7 @@ func Certify(caps Caps) (*Certificate, error) {
 	c.DeltaStat = c.limit() * math.Sqrt(union/m)
 	c.Visible = c.States * c.Actions * max(c.Packets, c.States*c.Actions)
 
-	// Margins become weights, so their bits must be the same everywhere: hence
-	// numeric and the conversions. Each term of a ratio gets its share of r_ε.
+	// Margins become weights, whose bits must be the same everywhere. Each term of a ratio gets its share of r_ε.
 	r := c.Routing / (2 - c.Routing)
 	visible := float64(c.Visible)
 	if caps.Override != nil {
@@ -168,8 +155,7 @@ func (c *Certificate) setReturned() {
 		Weighted: neighbourhood(c.DeltaWeighted())}
 }
 
-// actorRatio is the printed envelope of R_act at the step size eta, for |Q| up to
-// the limit and rows of π that sum to one within mdp.Tolerance.
+// actorRatio is the printed envelope of R_act, for |Q| up to the limit and rows of π that sum to one within Tolerance.
 func (c *Certificate) actorRatio(eta float64) float64 {
 	s, b, rows := float64(c.States), c.limit(), (1+mdp.Tolerance)/(1-mdp.Tolerance)
 	return float64(rows * (float64((s-1)*numeric.Exp(float64(2*eta*b)-c.Kappa)) +
@@ -224,9 +210,8 @@ func (c Caps) check() error {
 		{!(c.EtaMin >= 0), "eta_min", c.EtaMin, "a step size of at least 0"},
 		{!(c.EtaMax >= c.EtaMin) || !finite(c.EtaMax), "eta_max", c.EtaMax, "a finite step size of at least eta_min"},
 		{c.EtaMax*c.RMax/(1-c.Gamma) > MaxLogit*(1+slack), "eta_max", c.EtaMax,
-			fmt.Sprintf("eta_max·B of at most %v, so that log 0 stays below every score: "+
-				"with these rewards and gamma a step size of at most %.4g",
-				MaxLogit, MaxLogit*(1-c.Gamma)/c.RMax)},
+			fmt.Sprintf("eta_max·B of at most %v, so that log 0 stays below every score: with these rewards and "+
+				"gamma a step size of at most %.4g", MaxLogit, MaxLogit*(1-c.Gamma)/c.RMax)},
 		{c.Rounds < 1, "rounds", c.Rounds, "at least 1"},
 		{!(c.Routing > 0 && c.Routing < 2), "routing", c.Routing, "a tolerance in (0, 2)"},
 		{!(c.Alpha > 0 && c.Alpha < 1), "alpha", c.Alpha, "a probability in (0, 1)"},

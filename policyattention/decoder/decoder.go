@@ -2,8 +2,8 @@
 // that runs one round of policy mirror descent in context, actor, environment and one-step critic, with printed error
 // bounds (Section 3 of the paper), and its compilation to a network with layer normalization (Section 4).
 //
-// The attention network itself is in network.go, its textbook pass in trace.go, and in pass.go a fast one with a
-// key–value cache that leaves out what cannot reach a readout.
+// The attention network itself is in network.go with its textbook pass, and in pass.go a fast one with a key–value
+// cache that leaves out what cannot reach a readout.
 //
 // A decoder is made in three steps, none of which sees an MDP: Caps declares what inputs will be like, Certify computes
 // margins and bounds, New writes the weights. It is then used on any MDP and history within the caps:
@@ -13,8 +13,7 @@
 //	packets := decoder.Sample(env, next, d.Packets, rng) // environment
 //	q, err = d.Backup(next, q, packets)                 // critic call
 //
-// Policies π and values Q are [S, A]. All arithmetic of a call is plain Go in a
-// fixed order, so its bits are the same on every platform.
+// Policies π and values Q are [S, A]. A call computes in a fixed order, with the same bits on every platform.
 package decoder
 
 import (
@@ -38,19 +37,14 @@ const (
 
 // Inputs may exceed the caps by rounding. The certificate's bounds hold for all that is accepted:
 //
-//   - slack is the share by which |Q| and |r| may exceed B and r_max: a backup of
-//     values at ±B may come out some ulps beyond. It is charged in the bounds, which
-//     are those for r_max(1+slack) and limit = B(1+slack); as limit is r_max(1+slack)
-//     plus γ·limit, targets stay within it. The margins stay as printed. Clipping Q
-//     instead would cost more: the actor would act on another Q than the one that ζ
-//     is measured with, which moves its logits by up to ηB·slack, whatever ε_r is,
-//     where the charge is 2ηB·slack of a ζ of at most ε_r.
-//   - a probability may lie below a normalized decoder's floor by the same share,
-//     which is charged too, see depth.
-//   - balance is the share by which the total weight of the packets from a pair may
-//     differ from m, see predecessorRatio.
-//   - the rows of P and π sum to one within mdp.Tolerance, see actorRatio and
-//     DeltaRows.
+//   - slack is the share by which |Q| and |r| may exceed B and r_max: a backup of values at ±B may come out some ulps
+//     beyond. It is charged in the bounds, which are those for r_max(1+slack) and limit = B(1+slack); as limit is
+//     r_max(1+slack) plus γ·limit, targets stay within it. The margins stay as printed. Clipping Q instead would cost
+//     more: the actor would act on another Q than the one that ζ is measured with, which moves its logits by up to
+//     ηB·slack, whatever ε_r is, where the charge is 2ηB·slack of a ζ of at most ε_r.
+//   - a probability may lie below a normalized decoder's floor by the same share, which is charged too, see depth.
+//   - balance is the share by which the weights of a pair's packets may differ from m, see predecessorRatio.
+//   - the rows of P and π sum to one within mdp.Tolerance, see actorRatio and DeltaRows.
 const (
 	slack   = 1e-9
 	balance = 1e-6
@@ -226,8 +220,7 @@ func (t *tokens) criticQuery(pair int) []float64 {
 		entry{l.IsCritic.Offset, 1})
 }
 
-// missing says whether a value marks an action that its state does not have: its memory holds
-// log 0, nothing asks for it, and its value stays as it is.
+// missing says whether a value marks an action that does not exist: its memory holds log 0, and nothing asks for it.
 func missing(q float64) bool { return math.IsInf(q, -1) }
 
 // checkMemories names the cap that the policy or the values violate.
@@ -277,17 +270,15 @@ func (d *Decoder) checkCritic(pi, q *mat.Dense, packets []Packet) error {
 		switch {
 		case min(p.State, p.NextState) < 0 || max(p.State, p.NextState) >= d.States ||
 			min(p.Action, p.NextAction) < 0 || max(p.Action, p.NextAction) >= d.Actions:
-			return fmt.Errorf(
-				"decoder: packet %d goes from (%d,%d) to (%d,%d), the caps states and actions say [%d, %d]",
-				i, p.State, p.Action, p.NextState, p.NextAction, d.States, d.Actions)
+			return fmt.Errorf("decoder: packet %d is %+v, the caps states and actions say [%d, %d]", i, p, d.States,
+				d.Actions)
 		case !(math.Abs(p.Reward) <= d.RMax*(1+slack)):
 			return fmt.Errorf("decoder: packet %d has reward %v, beyond the cap r_max = %g", i, p.Reward, d.RMax)
 		case math.IsNaN(p.LogWeight) || math.IsInf(p.LogWeight, 0):
 			return fmt.Errorf("decoder: packet %d has log weight %v, want a finite number", i, p.LogWeight)
 		case d.Norm != nil && math.Abs(p.LogWeight) > d.depth():
-			return fmt.Errorf(
-				"decoder: packet %d has log weight %v, beyond −log of the cap floor = %g of a normalized decoder",
-				i, p.LogWeight, d.Floor)
+			return fmt.Errorf("decoder: packet %d has log weight %v, beyond −log of a normalized decoder's cap "+
+				"floor = %g", i, p.LogWeight, d.Floor)
 		}
 		mass[p.State*d.Actions+p.Action] += numeric.Exp(p.LogWeight)
 	}

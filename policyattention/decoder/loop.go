@@ -28,8 +28,7 @@ type Packet struct {
 	Reward     float64 `json:"r"`
 	NextState  int     `json:"s2"`
 	NextAction int     `json:"a2"`
-	// LogWeight is the logarithm of how many samples the packet stands for: 0 for a sampled packet.
-	LogWeight float64 `json:"log_weight"`
+	LogWeight  float64 `json:"log_weight"` // logarithm of how many samples it stands for: 0 for a sampled packet
 }
 
 // Sample draws m fresh packets from every state and action of the environment: s' from P(·|s,a) and a' from the
@@ -50,35 +49,11 @@ func Sample(env *mdp.MDP, pi *mat.Dense, m int, rng *rand.Rand) []Packet {
 	return packets
 }
 
-// Expectation returns, for every (s,a), one packet for each successor (s',a') of positive probability, with weight
-// m·P(s'|s,a)·π(a'|s'). Averages over them are exact expectations, so a critic call has no sampling error. It panics
-// if pi is not a policy of env.
-func Expectation(env *mdp.MDP, pi *mat.Dense, m int) []Packet {
-	if err := env.CheckPolicy(pi); err != nil {
-		panic(err)
-	}
-	var packets []Packet
-	for s := range env.States() {
-		for a := range env.Actions() {
-			r := env.Reward(s, a)
-			for t, p := range env.Next(s, a) {
-				for b, w := range pi.RawRowView(t) {
-					if weight := float64(float64(m) * float64(p*w)); weight > 0 {
-						packets = append(packets, Packet{s, a, r, t, b, numeric.Log(weight)})
-					}
-				}
-			}
-		}
-	}
-	return packets
-}
-
 // PacketSource is an environment as the critic sees it.
 type PacketSource struct {
 	// Packets supplies those of a critic call: m from every pair of env, with successor actions from the policy pi.
 	Packets func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet
-	// Exact says that packets carry exact expectations: there is no sampling error, and δ is bounded by DeltaWeighted.
-	Exact bool
+	Exact   bool // packets carry exact expectations: there is no sampling error, and δ is bounded by DeltaWeighted
 }
 
 // Sampled is the environment that the paper assumes: fresh packets, from a stream for every problem and round.
@@ -88,11 +63,24 @@ func Sampled(root uint64) PacketSource {
 	}}
 }
 
-// Weighted returns packets that carry exact expectations, so that the critic's residual is its routing error alone. A
-// normalized decoder takes them where every weight m·P(s'|s,a)·π(a'|s') lies in [Floor, 1/Floor].
+// Weighted returns, for every (s,a), one packet for each successor (s',a') of positive probability, with weight
+// m·P(s'|s,a)·π(a'|s'). Averages over them are exact expectations, so the critic's residual is its routing error
+// alone. A normalized decoder takes them where every weight lies in [Floor, 1/Floor].
 func Weighted() PacketSource {
-	return PacketSource{Exact: true, Packets: func(env *mdp.MDP, pi *mat.Dense, m, _, _ int) []Packet {
-		return Expectation(env, pi, m)
+	return PacketSource{Exact: true, Packets: func(env *mdp.MDP, pi *mat.Dense, m, _, _ int) (packets []Packet) {
+		for s := range env.States() {
+			for a := range env.Actions() {
+				r := env.Reward(s, a)
+				for t, p := range env.Next(s, a) {
+					for b, w := range pi.RawRowView(t) {
+						if weight := float64(float64(m) * float64(p*w)); weight > 0 {
+							packets = append(packets, Packet{s, a, r, t, b, numeric.Log(weight)})
+						}
+					}
+				}
+			}
+		}
+		return packets
 	}}
 }
 
@@ -140,8 +128,7 @@ func (d *Decoder) evaluate(c control.Context, source PacketSource) (*mat.Dense, 
 	// The normalized decoder's own policy may be none, where its carrier takes all digits.
 	if err := c.MDP.CheckPolicy(c.Pi); err != nil {
 		if d.Norm != nil {
-			err = fmt.Errorf(
-				"%w; a smaller carrier H or a mixture φ above 0 keeps the rounding of returned policies smaller", err)
+			err = fmt.Errorf("%w; a smaller carrier H or a mixture φ above 0 keeps a policy's rounding smaller", err)
 		}
 		return nil, nil, fmt.Errorf("decoder: critic call in round %d: %w", c.Round, err)
 	}
@@ -170,13 +157,14 @@ type Round struct {
 // problem: see control.Scale.Measure, also for the round before.
 func (d *Decoder) Round(scale *control.Scale, before *control.Round, c control.Context,
 	source PacketSource) (*Round, error) {
+	var q *mat.Dense
+	var packets []Packet
 	next, err := d.Improve(c.Pi, c.Q, c.Eta)
-	if err != nil {
-		return nil, fmt.Errorf("round %d: %w", c.Round, err)
+	if err == nil {
+		critic := c
+		critic.Pi = next
+		q, packets, err = d.evaluate(critic, source)
 	}
-	critic := c
-	critic.Pi = next
-	q, packets, err := d.evaluate(critic, source)
 	if err != nil {
 		return nil, fmt.Errorf("round %d: %w", c.Round, err)
 	}
@@ -184,13 +172,13 @@ func (d *Decoder) Round(scale *control.Scale, before *control.Round, c control.C
 	if err != nil {
 		return nil, err
 	}
-	k := &Round{Round: *measured, Packets: packets, ZetaBound: d.ZetaAt(c.Eta), RouteBound: d.DeltaRoute,
-		DeltaBound: d.Delta()}
+	mean := meanTarget(packets, c.Q, c.MDP.Gamma)
+	k := &Round{Round: *measured, Packets: packets, ZetaBound: d.ZetaAt(c.Eta), DeltaBound: d.Delta(),
+		Route: mdp.MaxAbsDiff(q, mean), RouteBound: d.DeltaRoute,
+		Sampling: mdp.MaxAbsDiff(mean, c.MDP.EvaluationBackup(next, c.Q))}
 	if source.Exact {
 		k.DeltaBound = d.DeltaWeighted()
 	}
-	mean := meanTarget(packets, c.Q, c.MDP.Gamma)
-	k.Route, k.Sampling = mdp.MaxAbsDiff(q, mean), mdp.MaxAbsDiff(mean, c.MDP.EvaluationBackup(next, c.Q))
 	return k, nil
 }
 

@@ -74,9 +74,8 @@ type NormCertificate struct {
 	X      float64 `json:"x"`
 	Defect float64 `json:"defect"` // 1 − (1+X²/H²)^{−1/2}
 	Score  float64 `json:"score"`  // X²/(H²+X²)
-	// Actor and Critic are the sums added to ζ (at EtaMax) and to δ_route.
-	Actor  float64 `json:"actor"`
-	Critic float64 `json:"critic"`
+	Actor  float64 `json:"actor"`  // added to ζ, at EtaMax
+	Critic float64 `json:"critic"` // added to δ_route
 }
 
 func newNormCertificate(c *Certificate, h float64) *NormCertificate {

@@ -36,53 +36,39 @@ type headStage struct {
 	q, k, v, o sparse
 }
 
-// liveness says which coordinates of tokens are live.
-type liveness []bool
-
-// reached returns whether a matrix writes a live coordinate.
-func (l liveness) reached(m sparse) bool {
-	return slices.ContainsFunc(m, func(r sparseRow) bool { return l[r.at] })
-}
-
-// need makes the coordinates that a matrix reads live. Behind a norm each depends on all.
-func (l liveness) need(m sparse, norm bool) {
-	for _, r := range m {
-		for _, e := range r.entries {
-			l[e.at] = true
-		}
-	}
-	for j := range l {
-		l[j] = l[j] || norm && len(m) > 0
-	}
-}
-
 // compile prepares passes over n that end in the readout r. It returns the error of validate.
 func (n *Network) compile(r *Readout) (*program, error) {
 	if err := n.validate(r); err != nil {
 		return nil, err
 	}
 	p := &program{width: n.Width, gain: n.Gain, readout: compress(r.W), bias: r.Bias}
-	live, norm := make(liveness, n.Width), n.Gain != nil
-	live.need(p.readout, norm)
+	live := make([]bool, n.Width)
+	need := func(m sparse) {
+		for _, r := range m {
+			for _, e := range r.entries {
+				live[e.at] = true
+			}
+		}
+		for j := range live { // behind a norm each depends on all
+			live[j] = live[j] || n.Gain != nil && len(m) > 0
+		}
+	}
+	need(p.readout)
 	for _, block := range slices.Backward(n.Blocks) {
 		var s stage
 		if block.W1 != nil {
-			if w2 := compress(block.W2); live.reached(w2) {
+			if w2 := compress(block.W2); w2.writes(live) {
 				s.hidden, _ = block.W1.Dims()
 				s.w1, s.w2 = compress(block.W1), w2
-				live.need(s.w1, norm)
+				need(s.w1)
 			}
 		}
 		// All heads of a block write to the coordinates live behind it.
 		behind := slices.Clone(live)
 		for _, head := range block.Heads {
-			h := head.compile(n.HeadDim)
-			if !behind.reached(h.o) {
-				continue
-			}
-			s.heads = append(s.heads, h)
-			for _, m := range []sparse{h.q, h.k, h.v} {
-				live.need(m, norm)
+			if h := head.compile(n.HeadDim); h.o.writes(behind) {
+				s.heads = append(s.heads, h)
+				need(slices.Concat(h.q, h.k, h.v))
 			}
 		}
 		if s.heads != nil || s.w2 != nil {
@@ -196,8 +182,7 @@ func (p *pass) feed(token []float64, read bool) []float64 {
 // sparse is a matrix without its zero entries, by rows; rows without entries are dropped. A product with it has the
 // bits of the full product wherever the vector is finite, because the terms left out are zero.
 //
-// All sums run in index order, and float64 conversions keep compilers from fusing products into them, so results have
-// the same bits everywhere.
+// Sums run in index order, and float64 conversions keep products from being fused into them: the same bits everywhere.
 type sparse []sparseRow
 
 // sparseRow is row at of the full matrix.
@@ -226,6 +211,11 @@ func compress(m *mat.Dense) (s sparse) {
 		}
 	}
 	return s
+}
+
+// writes returns whether a row is live.
+func (s sparse) writes(live []bool) bool {
+	return slices.ContainsFunc(s, func(r sparseRow) bool { return live[r.at] })
 }
 
 func (r sparseRow) dot(x []float64) (sum float64) {

@@ -219,7 +219,7 @@ func TestSampling(t *testing.T) {
 		count[p]++
 	}
 	total := 0.
-	for _, p := range Expectation(env, pi, m) {
+	for _, p := range Weighted().Packets(env, pi, m, 0, 0) {
 		want := math.Exp(p.LogWeight)
 		p.LogWeight = 0
 		if d := math.Abs(count[p] - want); d > 5*math.Sqrt(want) {

@@ -68,8 +68,7 @@ func NewLayout(states, actions int) *Layout {
 	field(&l.BackupState, "backup.state", "output field of head 1, no weight writes here", states)
 	field(&l.BackupAction, "backup.action", "output field of head 1, no weight writes here", actions)
 
-	// The flags come before the numbers they gate: the ReLU map then adds
-	// C·role − C·one, exactly zero on packets, before anything is rounded.
+	// The flags come before the numbers they gate: the ReLU map first adds C·role − C·one, exactly 0 on packets.
 	scalar(&l.IsMemory, "role.memory", "1 on memories")
 	scalar(&l.IsActor, "role.actor", "1 on actor queries")
 	scalar(&l.IsPacket, "role.packet", "1 on transition packets")
@@ -139,127 +138,87 @@ var Hidden = []Field{
 }
 
 // build returns the decoder's network and its legend for the margins of the certificate.
-//
-// Block 0, head 0 is the actor. An actor query for state s scores the memory of
-// (s',a') with κ·1[s=s'] + ν + log π(a'|s') + ηQ(s',a') and other queries with
-// 0. Within the group s'=s the common κ+ν cancels in the softmax, which leaves
-// softmax(log π + ηQ) = PMD_η(π,Q)(·|s) over the values e_{a'}. Other states carry at most (S−1)e^{−κ+2ηB}
-// and the at most S visible queries at most Se^{−(κ+ν)+ηB} times the mass of the group: the printed R_act.
-//
-// Block 0, head 1 looks up Q. A packet scores a memory with τ₁ for each of state, action and role that agree with
-// its successor (s',a'), so the right memory gets 3τ₁, S+A−2 memories 2τ₁, (S−1)(A−1) memories τ₁, and
-// the M packets 0: the printed R₁. The ReLU map then forms y = r + γQ(s',a') on packets and nothing elsewhere.
-//
-// Block 1, head 0 averages. A critic query (s,a) scores a packet with τ₂ for each of state, action and role that
-// agree with its predecessor, plus the packet's log weight: m packets get 3τ₂, all others at most 2τ₂, and the
-// 2SA memories and queries 0: the printed R₂. A log weight is a coordinate of the key like any other, so weighted
-// packets remain ordinary softmax attention: a packet of weight w counts as w packets.
-//
-// Block 1, head 1 is idle: the paper counts two heads in each block, and nothing is left to do.
-func build(c *Certificate, l *Layout) (*Network, Legend) {
+func build(c *Certificate, l *Layout) (n *Network, legend Legend) {
 	d, dh := l.Width(), l.HeadDim()
-	head := func() Head {
-		return Head{Q: mat.NewDense(dh, d, nil), K: mat.NewDense(dh, d, nil), V: mat.NewDense(dh, d, nil),
+	head := func(name string) Head {
+		return Head{Name: name, Q: mat.NewDense(dh, d, nil), K: mat.NewDense(dh, d, nil), V: mat.NewDense(dh, d, nil),
 			O: mat.NewDense(d, dh, nil)}
 	}
-	n := &Network{Width: d, HeadDim: dh, Blocks: []Block{
-		{Heads: []Head{head(), head()}, W1: mat.NewDense(2, d, nil), W2: mat.NewDense(d, 2, nil)},
-		{Heads: []Head{head(), head()}},
+	// The last head is idle: the paper counts two in each block, and nothing is left to do.
+	n = &Network{Width: d, HeadDim: dh, Blocks: []Block{
+		{Heads: []Head{head("actor"), head("lookup")}, W1: mat.NewDense(2, d, nil), W2: mat.NewDense(d, 2, nil)},
+		{Heads: []Head{head("predecessor"), head("idle")}},
 	}}
-	w := &writer{network: n, matrix: map[string]*mat.Dense{}}
+	n.Blocks[1].Heads[0].Shift = l.SlotY.Offset
+	matrix := map[string]*mat.Dense{}
 	for _, m := range n.Matrices() {
-		w.matrix[m.Name] = m.Matrix
+		matrix[m.Name] = m.Matrix
 	}
-	w.actor(c, l)
-	w.lookup(c, l)
-	w.relu(c, l)
-	w.predecessor(c, l)
-	w.head(1, 1, "idle")
-	return n, w.legend
-}
-
-// writer writes weights into the matrices of a network, and the legend of them.
-type writer struct {
-	network *Network
-	matrix  map[string]*mat.Dense
-	prefix  string // of the names of the matrices at hand
-	legend  Legend
-}
-
-// head names a head and turns to its matrices.
-func (w *writer) head(block, index int, name string) {
-	w.network.Blocks[block].Heads[index].Name = name
-	w.prefix = fmt.Sprintf("block.%d.head.%d.", block, index)
-}
-
-// link writes one entry of the legend and its weights.
-func (w *writer) link(name string, to, from *Field, value float64, symbol, why string) {
-	m := w.matrix[w.prefix+name]
-	for i := range to.Len {
-		m.Set(to.Offset+i, from.Offset+min(i, from.Len-1), value)
+	link := func(name string, to, from Field, value float64, symbol, why string) {
+		for i := range to.Len {
+			matrix[name].Set(to.Offset+i, from.Offset+min(i, from.Len-1), value)
+		}
+		legend = append(legend, Link{name, to, from, value, symbol, why})
 	}
-	w.legend = append(w.legend, Link{w.prefix + name, *to, *from, value, symbol, why})
-}
 
-func (w *writer) actor(c *Certificate, l *Layout) {
-	w.head(0, 0, "actor")
-	w.link("q", &l.SlotState, &l.QueryState, c.Kappa, "κ", "ask for memories of the query's state")
-	w.link("q", &l.SlotX, &l.IsActor, c.Nu, "ν", "ask for memories rather than queries")
-	w.link("q", &l.SlotY, &l.IsActor, 1, "1", "add log π to the score")
-	w.link("q", &l.SlotZ, &l.Step, 1, "1", "add ηQ to the score")
-	w.link("k", &l.SlotState, &l.MemoryState, 1, "1", "offer the memory's state")
-	w.link("k", &l.SlotX, &l.IsMemory, 1, "1", "be a memory")
-	w.link("k", &l.SlotY, &l.LogPolicy, 1, "1", "offer log π(a|s)")
-	w.link("k", &l.SlotZ, &l.Value, 1, "1", "offer Q(s,a)")
-	w.link("v", &l.SlotAction, &l.MemoryAction, 1, "1", "a memory stands for its action")
-	w.link("v", &l.SlotAction, &l.IsActor, 1/float64(c.Actions), "1/A",
+	// An actor query for state s scores the memory of (s',a') with κ·1[s=s'] + ν + log π(a'|s') + ηQ(s',a') and
+	// other queries with 0. Within the group s'=s the common κ+ν cancels in the softmax, which leaves softmax(log π
+	// + ηQ) = PMD_η(π,Q)(·|s) over the values e_{a'}. Other states carry at most (S−1)e^{−κ+2ηB} and the at
+	// most S visible queries at most Se^{−(κ+ν)+ηB} times the mass of the group: the printed R_act.
+	link("block.0.head.0.q", l.SlotState, l.QueryState, c.Kappa, "κ", "ask for memories of the query's state")
+	link("block.0.head.0.q", l.SlotX, l.IsActor, c.Nu, "ν", "ask for memories rather than queries")
+	link("block.0.head.0.q", l.SlotY, l.IsActor, 1, "1", "add log π to the score")
+	link("block.0.head.0.q", l.SlotZ, l.Step, 1, "1", "add ηQ to the score")
+	link("block.0.head.0.k", l.SlotState, l.MemoryState, 1, "1", "offer the memory's state")
+	link("block.0.head.0.k", l.SlotX, l.IsMemory, 1, "1", "be a memory")
+	link("block.0.head.0.k", l.SlotY, l.LogPolicy, 1, "1", "offer log π(a|s)")
+	link("block.0.head.0.k", l.SlotZ, l.Value, 1, "1", "offer Q(s,a)")
+	link("block.0.head.0.v", l.SlotAction, l.MemoryAction, 1, "1", "a memory stands for its action")
+	link("block.0.head.0.v", l.SlotAction, l.IsActor, 1/float64(c.Actions), "1/A",
 		"a query stands for the uniform row, so every output is a distribution")
-	w.link("o", &l.PolicyAction, &l.SlotAction, 1, "1", "write the row of the policy")
-}
+	link("block.0.head.0.o", l.PolicyAction, l.SlotAction, 1, "1", "write the row of the policy")
 
-func (w *writer) lookup(c *Certificate, l *Layout) {
-	w.head(0, 1, "lookup")
-	w.link("q", &l.SlotState, &l.SuccessorState, c.Tau1, "τ₁", "ask for the successor's state")
-	w.link("q", &l.SlotAction, &l.SuccessorAction, c.Tau1, "τ₁", "ask for the successor's action")
-	w.link("q", &l.SlotX, &l.IsPacket, c.Tau1, "τ₁", "ask for memories")
-	w.link("k", &l.SlotState, &l.MemoryState, 1, "1", "offer the memory's state")
-	w.link("k", &l.SlotAction, &l.MemoryAction, 1, "1", "offer the memory's action")
-	w.link("k", &l.SlotX, &l.IsMemory, 1, "1", "be a memory")
-	w.link("v", &l.SlotZ, &l.Value, 1, "1", "carry Q(s,a)")
-	w.link("o", &l.Looked, &l.SlotZ, 1, "1", "write the value looked up")
-}
+	// A packet scores a memory with τ₁ for each of state, action and role that agree with its successor (s',a'):
+	// the right one gets 3τ₁, S+A−2 others 2τ₁, (S−1)(A−1) more τ₁, and the M packets 0: R₁.
+	link("block.0.head.1.q", l.SlotState, l.SuccessorState, c.Tau1, "τ₁", "ask for the successor's state")
+	link("block.0.head.1.q", l.SlotAction, l.SuccessorAction, c.Tau1, "τ₁", "ask for the successor's action")
+	link("block.0.head.1.q", l.SlotX, l.IsPacket, c.Tau1, "τ₁", "ask for memories")
+	link("block.0.head.1.k", l.SlotState, l.MemoryState, 1, "1", "offer the memory's state")
+	link("block.0.head.1.k", l.SlotAction, l.MemoryAction, 1, "1", "offer the memory's action")
+	link("block.0.head.1.k", l.SlotX, l.IsMemory, 1, "1", "be a memory")
+	link("block.0.head.1.v", l.SlotZ, l.Value, 1, "1", "carry Q(s,a)")
+	link("block.0.head.1.o", l.Looked, l.SlotZ, 1, "1", "write the value looked up")
 
-// relu writes the ReLU map: relu(y + C(role−1)) − relu(−y + C(role−1)) is y on
-// packets; elsewhere |y| ≤ γB ≤ C keeps both units shut.
-func (w *writer) relu(c *Certificate, l *Layout) {
-	w.prefix = "block.0.map."
+	// relu(y + C(role−1)) − relu(−y + C(role−1)) is y = r + γQ(s',a') on packets, else 0: |y| ≤ γB ≤ C.
 	for i, sign := range []float64{1, -1} {
-		unit, mark := &Hidden[i], []string{"", "−"}[i]
-		w.link("w1", unit, &l.IsPacket, c.B, "B", "open on packets")
-		w.link("w1", unit, &l.One, -c.B, "−B", "closed elsewhere")
-		w.link("w1", unit, &l.Reward, sign, mark+"1", "the reward")
-		w.link("w1", unit, &l.Looked, sign*c.Gamma, mark+"γ", "plus γ times the value looked up")
-		w.link("w2", &l.Target, unit, sign, mark+"1", "put the signs together again")
+		unit, mark := Hidden[i], []string{"", "−"}[i]
+		link("block.0.map.w1", unit, l.IsPacket, c.B, "B", "open on packets")
+		link("block.0.map.w1", unit, l.One, -c.B, "−B", "closed elsewhere")
+		link("block.0.map.w1", unit, l.Reward, sign, mark+"1", "the reward")
+		link("block.0.map.w1", unit, l.Looked, sign*c.Gamma, mark+"γ", "plus γ times the value looked up")
+		link("block.0.map.w2", l.Target, unit, sign, mark+"1", "put the signs together again")
 	}
+
+	// A critic query (s,a) averages: it scores a packet with τ₂ for each of state, action and role that agree with
+	// its predecessor, plus the packet's log weight: m packets get 3τ₂, all others at most 2τ₂, and the 2SA
+	// memories and queries 0: the printed R₂. A log weight is a coordinate of the key like any other, so weighted
+	// packets remain ordinary softmax attention: a packet of weight w counts as w packets.
+	link("block.1.head.0.q", l.SlotState, l.QueryState, c.Tau2, "τ₂",
+		"ask for packets from the query's state")
+	link("block.1.head.0.q", l.SlotAction, l.QueryAction, c.Tau2, "τ₂",
+		"ask for packets from the query's action")
+	link("block.1.head.0.q", l.SlotX, l.IsCritic, c.Tau2, "τ₂", "ask for packets")
+	link("block.1.head.0.q", l.SlotY, l.IsCritic, 1, "1", "add the log weight to the score")
+	link("block.1.head.0.k", l.SlotState, l.PacketState, 1, "1", "offer the packet's state")
+	link("block.1.head.0.k", l.SlotAction, l.PacketAction, 1, "1", "offer the packet's action")
+	link("block.1.head.0.k", l.SlotX, l.IsPacket, 1, "1", "be a packet")
+	link("block.1.head.0.k", l.SlotY, l.LogWeight, 1, "1", "offer the log weight")
+	link("block.1.head.0.v", l.SlotZ, l.Target, 1, "1", "carry the target")
+	link("block.1.head.0.o", l.Average, l.SlotZ, 1, "1", "write the mean target")
+	return n, legend
 }
 
-func (w *writer) predecessor(c *Certificate, l *Layout) {
-	w.head(1, 0, "predecessor")
-	w.network.Blocks[1].Heads[0].Shift = l.SlotY.Offset
-	w.link("q", &l.SlotState, &l.QueryState, c.Tau2, "τ₂", "ask for packets from the query's state")
-	w.link("q", &l.SlotAction, &l.QueryAction, c.Tau2, "τ₂", "ask for packets from the query's action")
-	w.link("q", &l.SlotX, &l.IsCritic, c.Tau2, "τ₂", "ask for packets")
-	w.link("q", &l.SlotY, &l.IsCritic, 1, "1", "add the log weight to the score")
-	w.link("k", &l.SlotState, &l.PacketState, 1, "1", "offer the packet's state")
-	w.link("k", &l.SlotAction, &l.PacketAction, 1, "1", "offer the packet's action")
-	w.link("k", &l.SlotX, &l.IsPacket, 1, "1", "be a packet")
-	w.link("k", &l.SlotY, &l.LogWeight, 1, "1", "offer the log weight")
-	w.link("v", &l.SlotZ, &l.Target, 1, "1", "carry the target")
-	w.link("o", &l.Average, &l.SlotZ, 1, "1", "write the mean target")
-}
-
-// readouts returns the affine maps from an actor query to the returned row of
-// the policy, mixed with φ/A, and from a critic query to the new value.
+// readouts returns those of an actor query, a row of the policy mixed with φ/A, and of a critic query, the new value.
 func readouts(c *Certificate, l *Layout) (policy, value *Readout) {
 	policy = &Readout{Name: "policy", W: mat.NewDense(c.Actions, l.Width(), nil),
 		Bias: slices.Repeat([]float64{c.Phi / float64(c.Actions)}, c.Actions)}

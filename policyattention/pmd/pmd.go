@@ -1,16 +1,17 @@
 // Package pmd holds negative-entropy policy mirror descent, the fixed update rules it is compared with, the residuals
 // of an implemented update, and the bound that turns them into a guarantee for the returned policy.
 //
-// Policies π and action values Q are matrices [S, A]; policies are
-// row-stochastic, and Q is −Inf for an action that does not exist.
+// Policies π and action values Q are [S, A]; policies are row-stochastic, and Q is −Inf where no action exists.
 package pmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
@@ -53,6 +54,98 @@ func (p Policy) log() *mat.Dense {
 // is not finite where pi has mass, or if eta is not a finite number ≥ 0.
 func Step(pi, q *mat.Dense, eta float64) (*mat.Dense, error) { return PMD.Update(pi, q, eta) }
 
+// Rule names a fixed policy update. The mechanism figure asks to which of them a learned actor is closest.
+type Rule string
+
+const (
+	PMD               Rule = "pmd"                // softmax(log π + ηQ), see Step
+	AdditiveProjected Rule = "additive-projected" // the projection of π + ηQ: mirror descent with the squared 2-norm
+	Identity          Rule = "identity"           // π
+	Boltzmann         Rule = "boltzmann-q"        // softmax(ηQ), which forgets π
+	RewardOnly        Rule = "reward-only"        // maximal ⟨p, Q⟩, no proximal term: greedy, uniform over ties
+)
+
+// Rules lists the fixed rules, PMD first.
+var Rules = []Rule{PMD, AdditiveProjected, Identity, Boltzmann, RewardOnly}
+
+// Update returns the rule's next policy [S, A]. It returns an error if Step does, and if the rule is unknown.
+func (r Rule) Update(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
+	next, err := r.Next(Policy{Pi: pi}, q, eta)
+	return next.Pi, err
+}
+
+// Next is Update for a policy whose logarithm is kept.
+func (r Rule) Next(p Policy, q *mat.Dense, eta float64) (Policy, error) {
+	if err := p.check(q, eta); err != nil {
+		return Policy{}, err
+	}
+	next := Policy{Pi: mat.DenseCopyOf(p.Pi), Log: p.log()}
+	for s := range next.Pi.RawMatrix().Rows {
+		row, log, values := next.Pi.RawRowView(s), next.Log.RawRowView(s), q.RawRowView(s)
+		switch r {
+		case PMD, Boltzmann:
+			for a, z := range log {
+				if r == Boltzmann {
+					z = 0
+				}
+				log[a] = logit(z, eta, values[a])
+			}
+			LogSoftmax(row, log)
+		case Identity:
+		case AdditiveProjected:
+			for a := range row {
+				row[a] = logit(row[a], eta, values[a])
+			}
+			projectSimplex(row)
+			logarithm(log, row)
+		case RewardOnly:
+			top := slices.Max(values)
+			ties := floats.Count(func(v float64) bool { return v == top }, values)
+			clear(row)
+			for a, v := range values {
+				if v == top {
+					row[a] = 1 / float64(ties)
+				}
+			}
+			logarithm(log, row)
+		default:
+			return Policy{}, fmt.Errorf("pmd: unknown update rule %q, want one of %q", r, Rules)
+		}
+	}
+	return next, nil
+}
+
+// logit returns z + ηQ, −Inf where one of the terms is, whatever η.
+func logit(z, eta, q float64) float64 {
+	if math.IsInf(z, -1) || math.IsInf(q, -1) {
+		return math.Inf(-1)
+	}
+	return z + float64(eta*q)
+}
+
+// logarithm stores log p in log.
+func logarithm(log, p []float64) {
+	for a, v := range p {
+		log[a] = numeric.Log(v)
+	}
+}
+
+// projectSimplex replaces row by its Euclidean projection onto the probability simplex (Duchi et al. 2008, Figure 1). A
+// common shift of all entries changes nothing; without their maximum, large ones leave 1 its digits in the sums.
+func projectSimplex(row []float64) {
+	floats.AddConst(-slices.Max(row), row)
+	sum, shift := 0.0, 0.0
+	for i, v := range slices.Backward(slices.Sorted(slices.Values(row))) {
+		sum += v
+		if t := (sum - 1) / float64(len(row)-i); v > t {
+			shift = t
+		}
+	}
+	for a, v := range row {
+		row[a] = math.Max(0, v-shift)
+	}
+}
+
 // LogSoftmax stores in row the softmax of the logits in log, and in log its logarithm: that of the rounded probability,
 // whose absolute error is smaller, but where the probability has lost digits to underflow. It takes what Softmax takes.
 func LogSoftmax(row, log []float64) {
@@ -88,10 +181,7 @@ func (p Policy) check(q *mat.Dense, eta float64) error {
 		return errors.New("pmd: a policy or Q is missing or empty")
 	}
 	rows, cols := p.Pi.Dims()
-	for i, x := range []*mat.Dense{q, p.Log} {
-		if x == nil {
-			continue
-		}
+	for i, x := range []*mat.Dense{q, cmp.Or(p.Log, p.Pi)} {
 		if r, c := x.Dims(); r != rows || c != cols {
 			return fmt.Errorf("pmd: %s is [%d, %d], the policy is [%d, %d]",
 				[]string{"Q", "log π"}[i], r, c, rows, cols)
@@ -180,13 +270,11 @@ func AutoStep(o *mdp.Optimum) float64 {
 	return min(max(nominal, min(SuggestedSpan/least, 1e15/size)), mostStep)
 }
 
-// mostStep is the largest step size that is suggested.
-const mostStep = 1e300
+const mostStep = 1e300 // that is suggested
 
-// Growing returns steps η_k = eta·10^k, up to where η times values of at most the given size
-// comes near what a number holds. Exact PMD that evaluates every policy in full is
-// then policy iteration but for what it remembers: a round outweighs all before it, so that
-// not even a penalty that Q_0 is full of, and that no later policy meets, holds it up for long.
+// Growing returns steps η_k = eta·10^k, up to where η times values of the given size comes near what a number
+// holds. Exact PMD that evaluates each policy in full is then policy iteration but for what it remembers: a round
+// outweighs all before it, so that not even a penalty of Q_0 that no later policy meets holds it up for long.
 func Growing(eta, size float64) func(k int) float64 {
 	most := max(eta, min(1e280/size, mostStep))
 	return func(k int) float64 { return min(eta*math.Pow(10, float64(k)), most) }
@@ -204,9 +292,8 @@ func Growing(eta, size float64) func(k int) float64 {
 func LockUp(zeta, etaMax, gamma float64) (mdp.Problem, error) {
 	p := math.Min(0.5, zeta/(2*math.Expm1(etaMax)))
 	if !(zeta > 0 && zeta <= 2) || !(etaMax > 0) || !(p > math.SmallestNonzeroFloat64) {
-		return mdp.Problem{}, fmt.Errorf(
-			"pmd: lock-up for ζ = %v and steps up to %v, want 0 < ζ ≤ 2 and a step cap whose prior mass %v is "+
-				"representable", zeta, etaMax, p)
+		return mdp.Problem{}, fmt.Errorf("pmd: lock-up for ζ = %v and steps up to %v with the prior mass %v, want "+
+			"0 < ζ ≤ 2 and a mass that is representable", zeta, etaMax, p)
 	}
 	env, err := mdp.New(gamma, mat.NewDense(2, 1, []float64{1, 1}), mat.NewDense(1, 2, []float64{1, 0}))
 	if err != nil {
@@ -215,8 +302,7 @@ func LockUp(zeta, etaMax, gamma float64) (mdp.Problem, error) {
 	return mdp.Problem{MDP: env, Pi0: mat.NewDense(1, 2, []float64{p, 1 - p})}, nil
 }
 
-// SetShare gives entry i of a row of probabilities a share in [0, 1], and the others what is left in proportion, in
-// equal parts where they were all zero.
+// SetShare gives entry i of a row of probabilities a share in [0, 1] and scales the others, equal where all were 0.
 func SetShare(row []float64, i int, share float64) {
 	others := 0.0
 	for j, p := range row {

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/mdp"
 )
 
@@ -67,8 +68,7 @@ func GreedyDefect(next, q *mat.Dense) []float64 {
 	return g
 }
 
-// LiftedDefect returns ḡ = max_{s,a} E_{S'|s,a} g(S'), the defect as the critic
-// recursion sees it, for the defect g [S] of GreedyDefect.
+// LiftedDefect returns ḡ = max_{s,a} E_{S'|s,a} g(S') for g [S] of GreedyDefect, as the critic's recursion sees it.
 func LiftedDefect(m *mdp.MDP, g []float64) float64 {
 	top := 0.0
 	for s := range m.States() {
@@ -115,9 +115,8 @@ func (b Bound) Next(gamma, delta, defect float64) Bound {
 // δ_{T−1} would charge a backup that is not used.
 func ReturnedPolicyBound(gamma, e0 float64, delta, defect []float64, horizon int) (Bound, error) {
 	if horizon < 1 || len(delta) < horizon-1 || len(defect) < horizon {
-		return Bound{}, fmt.Errorf(
-			"pmd: a bound at horizon T=%d needs T ≥ 1, T−1 critic residuals and T defects, got %d and %d",
-			horizon, len(delta), len(defect))
+		return Bound{}, fmt.Errorf("pmd: a bound at horizon T=%d ≥ 1 needs T−1 critic residuals and T defects, "+
+			"got %d and %d", horizon, len(delta), len(defect))
 	}
 	if !(gamma >= 0 && gamma < 1) {
 		return Bound{}, fmt.Errorf("pmd: discount gamma is %v, want 0 ≤ gamma < 1", gamma)
@@ -136,4 +135,81 @@ func ReturnedPolicyBound(gamma, e0 float64, delta, defect []float64, horizon int
 func MixtureBound(gamma, e0, bound, delta, zeta, theta float64, horizon int) float64 {
 	transient := (2*e0 + 4*bound) * math.Pow(gamma, float64(horizon)) / (1 - gamma)
 	return transient + 2*gamma/((1-gamma)*(1-gamma))*(delta+bound*zeta+theta)
+}
+
+// Update is one observed policy update, for FitStep.
+type Update struct {
+	Pi, Q, Next *mat.Dense // each [S, A]
+}
+
+// FitStep returns the effective step size of observed updates: the η on the grid lo, lo+by, …, hi that minimizes the
+// mean row-L1 distance between Next and PMD_η(Pi, Q), the smallest of several. It returns an error if there are no
+// updates, if the grid is empty or has over a million steps, if Step does, or if a Next is not finite or not [S, A].
+func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err error) {
+	if len(updates) == 0 || !(by > 0) || !(lo >= 0 && lo <= hi) || !((hi-lo)/by <= 1e6) {
+		return 0, 0, fmt.Errorf("pmd: fitting a step needs updates and a grid, got %d updates and %v:%v:%v",
+			len(updates), lo, by, hi)
+	}
+	for i, u := range updates {
+		states, actions := u.Pi.Dims()
+		if err := mdp.CheckTable("the next policy", u.Next, states, actions); err != nil {
+			return 0, 0, fmt.Errorf("%w (update %d)", err, i)
+		}
+	}
+	distance = math.Inf(1)
+	for i := 0; ; i++ {
+		candidate := lo + float64(i)*by
+		if candidate > hi+by/1e6 {
+			return eta, distance, nil
+		}
+		mean := 0.0
+		for i, u := range updates {
+			next, err := Step(u.Pi, u.Q, candidate)
+			if err != nil {
+				return 0, 0, fmt.Errorf("%w (update %d)", err, i)
+			}
+			mean += RowL1(u.Next, next) / float64(len(updates))
+			if mean >= distance { // the others add to it
+				break
+			}
+		}
+		if mean < distance {
+			eta, distance = candidate, mean
+		}
+	}
+}
+
+// ProximalLoss returns ℓ(p) = KL(p‖π) − η⟨p,Q⟩ averaged over states (Section 5), which PMD_η(π,Q)
+// minimizes: by equation (13) it exceeds the minimum by the mean of KL(p ‖ PMD_η(π,Q)). It is +Inf where p has mass
+// and π none. It panics when p, pi and q [S, A] differ in shape.
+func ProximalLoss(p, pi, q *mat.Dense, eta float64) float64 {
+	mustMatch(p, pi)
+	mustMatch(p, q)
+	rows, _ := p.Dims()
+	total := 0.0
+	for s := range rows {
+		prior, values := pi.RawRowView(s), q.RawRowView(s)
+		total += KL(p.RawRowView(s), prior)
+		for a, w := range p.RawRowView(s) {
+			if w > 0 {
+				total -= eta * w * values[a]
+			}
+		}
+	}
+	return total / float64(rows)
+}
+
+// KL returns the Kullback–Leibler divergence of two distributions in nats; it is +Inf where p has mass and q none.
+func KL(p, q []float64) float64 {
+	sum := 0.0
+	for a, w := range p {
+		switch {
+		case w == 0:
+		case q[a] == 0:
+			return math.Inf(1)
+		default:
+			sum += w * (numeric.Log(w) - numeric.Log(q[a]))
+		}
+	}
+	return sum
 }

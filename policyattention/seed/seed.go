@@ -15,9 +15,8 @@ import (
 //
 //	seed.New(28100, "mdp", 3)
 //
-// The path's elements are printed by the verb %#v: strings in quotes, so 3 and
-// "3" name different streams; but numbers without their types, so int64(3) and
-// 3.0 name the stream of 3, and unsigned ones in hexadecimal, so uint64(3) names
+// The path's elements are printed by the verb %#v: strings in quotes, so 3 and "3" name different streams; but numbers
+// without their types, so int64(3) and 3.0 name the stream of 3, and unsigned ones in hexadecimal, so uint64(3) names
 // one of its own. Two paths of strings and ints name one stream only when they are equal. The key of the ChaCha8
 // generator is the SHA-256 digest of the printed name.
 func New(root uint64, path ...any) *rand.Rand {
@@ -28,9 +27,8 @@ func New(root uint64, path ...any) *rand.Rand {
 	return rand.New(rand.NewChaCha8(Sum256(name)))
 }
 
-// Sum256 returns the SHA-256 digest (FIPS 180-4) of a message. In the page's program crypto/sha256 would bring the
-// self-tests of all of Go's cryptography and, by the interfaces that they call, the encodings of matrices: a fifteenth
-// of what is transferred.
+// Sum256 returns the SHA-256 digest (FIPS 180-4) of a message. crypto/sha256 would bring into the page's program the
+// self-tests of all of Go's cryptography and, by interfaces, the encodings of matrices: a fifteenth of its size.
 func Sum256(message []byte) [32]byte {
 	h := [8]uint32{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}
 	length := uint64(len(message)) * 8

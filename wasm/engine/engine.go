@@ -46,8 +46,8 @@ type Settings struct {
 	Carrier         float64 // H of the normalized decoder
 	Rounds          int     // horizon T
 	RMax            float64 // declared reward cap; where it is smaller, max(1, max|r|) of the problem is
-	// Kappa, Tau1 and Tau2 replace the certificate's margins where positive.
-	Kappa, Tau1, Tau2 float64
+
+	Kappa, Tau1, Tau2 float64 // replace the certificate's margins where positive
 }
 
 // Alpha is the probability with which the sampling bound may fail in a run.
@@ -55,15 +55,15 @@ const Alpha = 0.05
 
 // Edit is a change of the problem. One of kind "reward" sets r(s,a) = Value; "transition" sets P(t|s,a) = Value and
 // rescales the row's other probabilities to the rest (equally, where they were all zero); "place" sets r(s,·) = Value,
-// and "tile" makes place s of a map the one that Tile is. For "start" see SetStart.
+// and "tile" makes place s of a map the one that Tile is. One of kind "start" sets π₀(a|s) = Value and rescales too,
+// and begins the run anew: edits and rounds are dropped.
 type Edit struct {
 	Kind, Tile string
 	S, A, T    int
 	Value      float64
 }
 
-// Engine runs the controllers. Round k of a controller is its step from
-// (π̂_k, Q_k) to (π̂_{k+1}, Q_{k+1}); rounds are computed when they are asked for.
+// Engine runs the controllers. Round k goes from (π̂_k, Q_k) to (π̂_{k+1}, Q_{k+1}), computed when asked for.
 type Engine struct {
 	Settings Settings
 	Decoder  *decoder.Decoder
@@ -83,8 +83,8 @@ type Phase struct {
 	*control.Scale       // of the problem and the decoder's policy π̂_k at the start
 }
 
-// New starts a run on the problem that the settings name or, if problem is given, on that one.
-func New(s Settings, problem *mdp.Problem) (*Engine, error) {
+// New starts a run on the problem or, if it has no MDP, on the one that the settings name.
+func New(s Settings, problem mdp.Problem) (_ *Engine, err error) {
 	e := &Engine{Settings: s}
 	switch {
 	case s.Packets < 1 || s.Packets > MaxPackets:
@@ -93,10 +93,8 @@ func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 		return nil, fmt.Errorf("horizon T = %d rounds, the page takes 1 to %d", s.Rounds, MaxRounds)
 	}
 	var grid *Grid
-	var err error
-	if problem == nil {
-		problem = &mdp.Problem{}
-		if *problem, grid, err = s.Problem(); err != nil {
+	if problem.MDP == nil {
+		if problem, grid, err = s.problem(); err != nil {
 			return nil, err
 		}
 	}
@@ -105,7 +103,7 @@ func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 		return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes 1 to %d states and 2 to "+
 			"%d actions", states, actions, MaxStates, MaxActions)
 	}
-	if err = e.begin(*problem, grid); err != nil {
+	if err = e.begin(problem, grid); err != nil {
 		return nil, err
 	}
 	if s.Eta == 0 {
@@ -126,8 +124,7 @@ func (e *Engine) begin(problem mdp.Problem, grid *Grid) error {
 	return nil
 }
 
-// caps declares what the decoders are made for: the problem's shape and
-// discount, rewards up to the declared cap, the one step size, the horizon.
+// caps declares what the decoders are made for: rewards go up to the declared cap, and η is the one step size.
 func (e *Engine) caps() decoder.Caps {
 	s, m := e.Settings, e.Phases[0].Problem.MDP
 	top := max(1, s.RMax, m.RMax())
@@ -205,10 +202,7 @@ func (e *Engine) decoder(normalized bool) (d *decoder.Decoder, err error) {
 	}
 	caps := e.caps()
 	// The least probability of a policy: without a mixture a number below every one that matters in float64.
-	least := 1e-300
-	if caps.Phi > 0 {
-		least = caps.Phi / float64(caps.Actions)
-	}
+	least := cmp.Or(caps.Phi/float64(caps.Actions), 1e-300)
 	caps.Floor = min(least, mat.Min(e.Phases[0].Problem.Pi0))
 	if d, err = decoder.NewNormalized(caps, e.Settings.Carrier); err == nil {
 		e.normalized = d
@@ -243,10 +237,15 @@ func (e *Engine) PhaseAt(k int) int {
 // Apply edits the problem before round k: edits and rounds from there on are dropped, and every controller goes on from
 // its own context. It changes nothing if the edited problem is invalid or lies outside the decoder's caps.
 func (e *Engine) Apply(k int, edit Edit) error {
-	if edit.Kind == "start" {
-		return e.SetStart(edit.S, edit.A, edit.Value)
-	}
-	if k < 0 || k > e.Settings.Rounds {
+	states, actions := e.Phases[0].Problem.Pi0.Dims()
+	switch {
+	case edit.Kind != "tile" && (edit.S < 0 || edit.S >= states || edit.A < 0 || edit.A >= actions || edit.T < 0 ||
+		edit.T >= states):
+		return fmt.Errorf("a change at state %d, action %d, successor %d, but the problem has %d states and %d actions",
+			edit.S, edit.A, edit.T, states, actions)
+	case edit.Kind == "start":
+		return e.setStart(edit.S, edit.A, edit.Value)
+	case k < 0 || k > e.Settings.Rounds:
 		return fmt.Errorf("a change before round %d of a run of %d rounds", k, e.Settings.Rounds)
 	}
 	if k > 0 {
@@ -256,10 +255,10 @@ func (e *Engine) Apply(k int, edit Edit) error {
 	}
 	kept := e.PhaseAt(k)
 	grid, m, err := edit.apply(e.Phases[kept].Grid, e.Phases[kept].Problem.MDP)
-	if err != nil {
-		return err
+	if err == nil {
+		err = e.Decoder.CheckEnvironment(m)
 	}
-	if err := e.Decoder.CheckEnvironment(m); err != nil {
+	if err != nil {
 		return err
 	}
 	c := e.context(e.rounds[Decoder][:k])
@@ -275,16 +274,22 @@ func (e *Engine) Apply(k int, edit Edit) error {
 	return nil
 }
 
+func (e *Engine) setStart(s, a int, value float64) error {
+	if !(value > 0 && value < 1) {
+		return fmt.Errorf("π₀(a=%d|s=%d) = %v, want a probability above 0 and below 1", a, s, value)
+	}
+	problem := e.Phases[0].Problem
+	problem.Pi0 = mat.DenseCopyOf(problem.Pi0)
+	pmd.SetShare(problem.Pi0.RawRowView(s), a, value)
+	return e.begin(problem, e.Phases[0].Grid)
+}
+
 // apply returns the edited map, nil without a map, and the edited MDP.
 func (d Edit) apply(g *Grid, m *mdp.MDP) (*Grid, *mdp.MDP, error) {
 	if d.Kind == "tile" {
 		return g.set(m, d.S, d.Tile)
 	}
 	states, actions := m.R.Dims()
-	if d.S < 0 || d.S >= states || d.A < 0 || d.A >= actions || d.T < 0 || d.T >= states {
-		return nil, nil, fmt.Errorf("a change at state %d, action %d, successor %d, but the problem has %d states and "+
-			"%d actions", d.S, d.A, d.T, states, actions)
-	}
 	p, r := m.DenseP(), mat.DenseCopyOf(m.R)
 	switch d.Kind {
 	case "place":

@@ -27,7 +27,7 @@ func settings() Settings {
 
 func start(t testing.TB, s Settings) *Engine {
 	t.Helper()
-	e := testkit.Must(New(s, nil))(t)
+	e := testkit.Must(New(s, mdp.Problem{}))(t)
 	return e
 }
 
@@ -227,12 +227,12 @@ func TestRefusals(t *testing.T) {
 	} {
 		s := settings()
 		change(&s)
-		if _, err := New(s, nil); err == nil {
+		if _, err := New(s, mdp.Problem{}); err == nil {
 			t.Errorf("settings %+v were taken", s)
 		}
 	}
 	large := testkit.Must(mdp.Random.Draw(1, 65, 2, 1))(t)
-	if _, err := New(settings(), &large[0]); err == nil {
+	if _, err := New(settings(), large[0]); err == nil {
 		t.Error("a problem of 65 states was taken")
 	}
 	if _, err := start(t, settings()).Round(Learned, 0); err == nil {

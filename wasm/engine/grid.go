@@ -28,8 +28,7 @@ const Moves = 4
 type Grid struct {
 	Width, Height int
 	Tiles         string // [Width·Height], row-major
-	// Entering pays 1 for entering a goal and nothing else, as Gymnasium's lakes
-	// do. Otherwise every action in a goal pays 1 and every one in a hole −1.
+	// Entering says that only entering a goal pays 1, as in Gymnasium. Otherwise actions in it pay 1, in a hole −1.
 	Entering bool
 }
 
@@ -90,8 +89,7 @@ func (g *Grid) move(s, b int) int {
 	return y*g.Width + x
 }
 
-// set returns the map with another tile at place s and the MDP m changed accordingly. Rows that the tile does not touch
-// keep what other edits made of them.
+// set returns the map with another tile at place s and the MDP with it. Other rows keep what edits made of them.
 func (g *Grid) set(m *mdp.MDP, s int, tile string) (*Grid, *mdp.MDP, error) {
 	switch {
 	case g == nil:
@@ -121,23 +119,6 @@ func (g *Grid) set(m *mdp.MDP, s int, tile string) (*Grid, *mdp.MDP, error) {
 	return &next, env, err
 }
 
-// SetStart sets π₀(a|s), rescales the row's other probabilities to the rest, and begins the run anew: edits and
-// rounds are dropped. It changes nothing if it returns an error.
-func (e *Engine) SetStart(s, a int, value float64) error {
-	problem := e.Phases[0].Problem
-	states, actions := problem.Pi0.Dims()
-	if s < 0 || s >= states || a < 0 || a >= actions {
-		return fmt.Errorf("a change of π₀ at (s=%d, a=%d) of a problem with %d states and %d actions", s, a, states,
-			actions)
-	}
-	if !(value > 0 && value < 1) {
-		return fmt.Errorf("π₀(a=%d|s=%d) = %v, want a probability above 0 and below 1", a, s, value)
-	}
-	problem.Pi0 = mat.DenseCopyOf(problem.Pi0)
-	pmd.SetShare(problem.Pi0.RawRowView(s), a, value)
-	return e.begin(problem, e.Phases[0].Grid)
-}
-
 // Presets other than the families of package mdp.
 const (
 	Maze           = "maze"            // a map of 25 places with two ways to the goal
@@ -146,8 +127,8 @@ const (
 	LockUp         = "lock-up"         // the paper's witness that one-step fidelity is not enough
 )
 
-// Problem returns the problem that the settings name, P, r and π₀, and its map, nil if it has none.
-func (s Settings) Problem() (problem mdp.Problem, grid *Grid, err error) {
+// problem returns the problem that the settings name, P, r and π₀, and its map, nil if it has none.
+func (s Settings) problem() (problem mdp.Problem, grid *Grid, err error) {
 	if g, ok := grids[s.Preset]; ok {
 		p, r := g.tables()
 		problem, err = mdp.NewProblem(s.Gamma, p, r, nil)

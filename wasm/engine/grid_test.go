@@ -69,11 +69,11 @@ func TestSetStart(t *testing.T) {
 	testkit.Must(e.Round(Exact, 7))(t)
 	problem := e.Phases[0].Problem
 	pi := mat.DenseCopyOf(problem.Pi0)
-	testkit.Check(t, e.SetStart(3, 1, 0.5))
+	testkit.Check(t, e.Apply(0, Edit{Kind: "start", S: 3, A: 1, Value: 0.5}))
 	rest := pi.At(3, 0) + pi.At(3, 2)
 	pi.SetRow(3, []float64{pi.At(3, 0) * (0.5 / rest), 0.5, pi.At(3, 2) * (0.5 / rest)})
 	problem.Pi0 = pi
-	other := testkit.Must(New(settings(), &problem))(t)
+	other := testkit.Must(New(settings(), problem))(t)
 	for _, name := range []string{Decoder, Exact} {
 		x := testkit.Must(e.Round(name, 7))(t)
 		y := testkit.Must(other.Round(name, 7))(t)
@@ -82,11 +82,11 @@ func TestSetStart(t *testing.T) {
 		}
 	}
 	for _, bad := range []float64{0, 1, -1, math.NaN(), math.Inf(1)} {
-		if err := e.SetStart(0, 0, bad); err == nil {
+		if err := e.Apply(0, Edit{Kind: "start", S: 0, A: 0, Value: bad}); err == nil {
 			t.Errorf("π₀ = %v was taken", bad)
 		}
 	}
-	if err := e.SetStart(8, 0, 0.5); err == nil {
+	if err := e.Apply(0, Edit{Kind: "start", S: 8, A: 0, Value: 0.5}); err == nil {
 		t.Error("π₀ of state 8 of 8 was taken")
 	}
 }

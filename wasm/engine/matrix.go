@@ -52,11 +52,10 @@ func (e *Engine) Trace(k int, name string) (*decoder.Call, error) {
 	} else {
 		c.Call, err = d.TraceCritic(r.NextPi, r.Q, r.Packets)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		e.call = c
 	}
-	e.call = c
-	return c.Call, nil
+	return c.Call, err
 }
 
 // Attention returns the attention weights of state s's query in the actor's call of round k, as the decoder does.
@@ -141,8 +140,7 @@ func (e *Engine) Weight(call, name string) (*mat.Dense, error) {
 	return nil, fmt.Errorf("there is no weight matrix %q", name)
 }
 
-// Readout of the trained actor: the one that the released weights are used with.
-const Readout = anymdp.Prior
+const Readout = anymdp.Prior // the one that the released weights of the trained actor are used with
 
 var errNoWeights = errors.New("no weights of a trained actor are loaded")
 
