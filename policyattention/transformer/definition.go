@@ -20,12 +20,9 @@ type Network struct {
 	p      map[string]*Node // parameters by name
 }
 
-// Bind returns the network with the flat parameter vector [Size].
-func Bind(c Config, params *Node) *Network { return &Network{c, Parameters(c, params)} }
-
-// Parameters returns the tensors of the flat parameter vector [Size] by name. It panics, as GoMLX does while a graph is
-// built, if the configuration is invalid or the vector has another shape.
-func Parameters(c Config, params *Node) map[string]*Node {
+// Bind returns the network with the flat parameter vector [Size]. It panics, as GoMLX does while a graph is built, if
+// the configuration is invalid or the vector has another shape.
+func Bind(c Config, params *Node) *Network {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
@@ -36,7 +33,7 @@ func Parameters(c Config, params *Node) map[string]*Node {
 	for _, t := range c.Layout() {
 		p[t.Name] = Reshape(Slice(params, AxisRange(t.Offset, t.Offset+t.Size())), t.Shape...)
 	}
-	return p
+	return &Network{c, p}
 }
 
 // Vectors maps tokens [B, T, Features] to the outputs [B, T, Outputs]. Those of a token

@@ -136,16 +136,6 @@ func copyRows[F Float](to, from matrix[F], n, width int) {
 	}
 }
 
-// addRows adds n rows of width entries to others.
-func addRows[F Float](to, x matrix[F], n, width int) {
-	for i := range n {
-		row := to.row(i)[:width]
-		for j, v := range x.row(i)[:width] {
-			row[j] += v
-		}
-	}
-}
-
 // clearRows sets n rows of width entries to 0.
 func clearRows[F Float](x matrix[F], n, width int) {
 	for i := range n {

@@ -146,11 +146,8 @@ func columns(t tile32, n int, wide bool) {
 		default:
 			width = lanes
 		}
-		x := t
-		x.mask = 1<<lanes - 1
-		if n < width {
-			x.mask = 1<<((n-1)%lanes+1) - 1
-		}
+		x := t // which the functions write to
+		x.mask = 1<<((min(n, width)-1)%lanes+1) - 1
 		switch {
 		case !wide:
 			tiles16(&x)
@@ -161,8 +158,7 @@ func columns(t tile32, n int, wide bool) {
 		default:
 			tiles4(&x)
 		}
-		t.b, t.c = unsafe.Add(t.b, 4*width), unsafe.Add(t.c, 4*width)
-		t.init = unsafe.Add(t.init, 4*width)
+		t.b, t.c, t.init = unsafe.Add(t.b, 4*width), unsafe.Add(t.c, 4*width), unsafe.Add(t.init, 4*width)
 	}
 }
 
@@ -172,9 +168,8 @@ func softmaxAVX512(scores matrix[float32], seen, some int, root float32) {
 
 func softmaxAVX2(scores matrix[float32], seen, some int, root float32) {
 	softmax8(start(scores.data), 4*scores.stride, seen, some, math.Log2E/root)
-	all := seen + some
-	seen = min(seen+lanes/2, all)
-	softmax8(start(scores.data[lanes/2:]), 4*scores.stride, seen, all-seen, math.Log2E/root)
+	more := min(lanes/2, some) // that the other half sees
+	softmax8(start(scores.data[lanes/2:]), 4*scores.stride, seen+more, some-more, math.Log2E/root)
 }
 
 func softmaxBack(slopes, weights matrix[float32], keys int, root float32) {
