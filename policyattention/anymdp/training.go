@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -43,8 +44,9 @@ func Standard(identity uint64) Config {
 	const steps = 6000
 	o := transformer.StandardAdamW()
 	o.LearningRate, o.Beta2, o.Cosine = 2e-3, .99, steps
-	return Config{Recipe: name, Seed: identity, Actions: 8, Examples: 1 << 15, Deepest: 1e12, Batch: 64, Steps: steps,
-		Optimizer: o}
+	return Config{
+		Recipe: name, Seed: identity, Actions: 8, Examples: 1 << 15, Deepest: 1e12, Batch: 64, Steps: steps, Optimizer: o,
+	}
 }
 
 // Identities are the seeds of the five training runs.
@@ -82,13 +84,9 @@ func (c Config) Network() transformer.Config {
 
 // Job is the training run, for [train.Job.Run].
 func (c Config) Job() (train.Job, error) {
+	start := func() []float32 { return c.Network().Init(seed.New(c.Seed, "any", "init")) }
 	return train.Job{
-		Config: c,
-		Model: train.Transformer{
-			Network:   c.Network(),
-			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "any", "init")) },
-			Objective: loss,
-		},
+		Config: c, Model: train.Transformer{Network: c.Network(), Start: start, Objective: loss},
 		Batches:   train.Batches{Data: c.data, Index: c.batch},
 		Optimizer: c.Optimizer, Steps: c.Steps, Release: c.release,
 	}, c.Validate()
@@ -199,11 +197,7 @@ func (c Config) Changes() string {
 // Key, Name and Seconds are what the experiments ask of a training run, see method.Training.
 func (c Config) Key() string { return name }
 func (c Config) Name() string {
-	recipe := name
-	if changes := c.Changes(); changes != "" {
-		recipe += "," + changes
-	}
-	return fmt.Sprintf("%s-%d", recipe, c.Seed)
+	return fmt.Sprintf("%s-%d", strings.TrimSuffix(name+","+c.Changes(), ","), c.Seed)
 }
 func (c Config) Seconds() float64 { return 4e-5 * float64(c.Steps*c.Batch*c.Actions) }
 
@@ -220,9 +214,8 @@ type Context struct {
 //   - The update is Gaussian, or nearly tied but for some actions, or heavy-tailed, so
 //     that one action is far from all others, or uniform. In four of ten states some actions
 //     lie below a cliff, lower by up to Deepest, log-uniform, where the others span 1.
-//   - The prior has a scale from 1/20 to 3,000 separations, log-uniform: from early rounds
-//     with large steps to masses that take hundreds of rounds to move. It is Gaussian,
-//     uniform, or has one action dominate.
+//   - The prior has a scale from 1/20 to 3,000 separations, log-uniform: from early rounds with large steps to masses
+//     that take hundreds of rounds to move. It is Gaussian, uniform, or has one action dominate.
 //   - A state has from 2 actions to all; the remaining tokens are copies of some of them,
 //     which are actions in their own right, exactly tied. So every sequence has the same
 //     length, and what an action is given does not depend on how many there are.

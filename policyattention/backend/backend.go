@@ -120,22 +120,26 @@ func OnCPU(b compute.Backend) bool {
 // Processor returns the name of this machine's processor, with its family and model, where the
 // kernel tells them: virtual machines often name no more than the brand.
 func Processor() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	says := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		key, value, _ := strings.Cut(line, ":")
-		if key = strings.TrimSpace(key); says[key] == "" { // of the first processor
-			says[key] = strings.TrimSpace(value)
-		}
-	}
+	says := told("/proc/cpuinfo")
 	name := says["model name"]
 	if family, model := says["cpu family"], says["model"]; name != "" && family != "" && model != "" {
 		name += fmt.Sprintf(", family %s model %s", family, model)
 	}
 	return name
+}
+
+// told returns what the kernel tells in a file of lines "key: value": the first of each key, such as of the first
+// processor; nothing where there is no such file.
+func told(file string) map[string]string {
+	text, _ := os.ReadFile(file)
+	says := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(line, ":")
+		if key = strings.TrimSpace(key); says[key] == "" {
+			says[key] = strings.TrimSpace(value)
+		}
+	}
+	return says
 }
 
 // ProcessorTime returns the processor time of all threads of this process so far, or 0 where the system does not tell.
@@ -147,13 +151,9 @@ func ProcessorTime() time.Duration {
 // PeakMemory returns the largest memory of this process so far in bytes, or 0 where the system does not tell.
 func PeakMemory() int64 {
 	// On Linux, what getrusage says begins with the peak of the program that started this one.
-	if status, err := os.ReadFile("/proc/self/status"); err == nil {
-		for line := range strings.Lines(string(status)) {
-			var kilobytes int64
-			if n, _ := fmt.Sscanf(line, "VmHWM: %d kB", &kilobytes); n == 1 {
-				return kilobytes * 1024
-			}
-		}
+	var kilobytes int64
+	if n, _ := fmt.Sscanf(told("/proc/self/status")["VmHWM"], "%d kB", &kilobytes); n == 1 {
+		return kilobytes * 1024
 	}
 	peak := int64(self().Maxrss)
 	if runtime.GOOS != "darwin" {

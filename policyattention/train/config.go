@@ -175,12 +175,10 @@ func (c Config) Validate() error {
 	switch {
 	case !slices.Contains(Objectives, c.Objective):
 		return bad("unknown objective %q, want one of %q", c.Objective, Objectives)
-	case r.Policy != Plain().Policy:
-		return bad("recipe %q: unknown policy input %q", r.Name, r.Policy)
+	case r.Policy != Plain().Policy || r.Contexts != Plain().Contexts:
+		return bad("recipe %q: unknown policy input %q or distribution of contexts %q", r.Name, r.Policy, r.Contexts)
 	case r.Readout != NetworkReadout && r.Readout != PriorReadout || r.Readout == PriorReadout && c.Objective == Critic:
 		return bad("recipe %q: no readout %q of objective %q", r.Name, r.Readout, c.Objective)
-	case r.Contexts != Plain().Contexts:
-		return bad("recipe %q: unknown distribution of contexts %q", r.Name, r.Contexts)
 	case r.Rounds < 0 || r.Early < 0 || max(r.Rounds, r.Early) > most:
 		return bad("recipe %q: at most %d rounds, early %d: want 0 to %d of each", r.Name, r.Rounds, r.Early, most)
 	case !(0 < r.EtaMin && r.EtaMin <= r.EtaMax && r.EtaMax < 1e6):
@@ -191,10 +189,8 @@ func (c Config) Validate() error {
 		return bad("attention %q of a critic, whose queries see transitions", c.Attention)
 	case len(c.Sizes) != 1 || c.Sizes[0] < 2 || c.Sizes[0] != c.Slots:
 		return bad("sizes %v in %d slots, want one size of at least 2, in as many slots", c.Sizes, c.Slots)
-	case c.Slots > widest:
-		return bad("%d slots, want at most %d", c.Slots, widest)
-	case c.Actions < 2 || c.Actions > widest:
-		return bad("%d actions, want 2 to %d", c.Actions, widest)
+	case c.Actions < 2 || max(c.Slots, c.Actions) > widest:
+		return bad("%d slots, want at most %d; %d actions, want 2 to %d", c.Slots, widest, c.Actions, widest)
 	case min(c.MDPs, c.Examples, c.Batch, c.Steps) < 1 || max(c.MDPs, c.Examples) > most || c.Steps > 1<<30:
 		return bad("%d MDPs, %d examples, batch %d, %d steps: want 1 or more, at most %d MDPs and examples, 2^30 steps",
 			c.MDPs, c.Examples, c.Batch, c.Steps, most)

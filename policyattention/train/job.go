@@ -48,9 +48,7 @@ func JSON(config any) []byte {
 }
 
 // Hash returns the SHA-256 of a configuration's JSON in hexadecimal.
-func Hash(config []byte) string {
-	return fmt.Sprintf("%x", sha256.Sum256(config))
-}
+func Hash(config []byte) string { return fmt.Sprintf("%x", sha256.Sum256(config)) }
 
 // validate reports what of a job makes no run.
 func (j Job) validate() error {

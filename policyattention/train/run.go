@@ -55,9 +55,6 @@ func (j Job) Run(ctx context.Context, b compute.Backend, dir string, progress fu
 	if j.Alone != nil {
 		return j.Alone(ctx, dir, progress)
 	}
-	if err := j.validate(); err != nil {
-		return nil, err
-	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}

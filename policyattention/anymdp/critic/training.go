@@ -39,12 +39,11 @@ type Config struct {
 	Optimizer transformer.AdamW `json:"optimizer"`
 }
 
-// Standard is the configuration of the released identities.
+// Standard is the configuration of the released identities: steps are as the actor's.
 func Standard(identity uint64) Config {
-	const steps = 6000
-	o := transformer.StandardAdamW()
-	o.LearningRate, o.Beta2, o.Cosine = 2e-3, .99, steps
-	return Config{Recipe: name, Seed: identity, Problems: 1 << 14, Batch: 64, Steps: steps, Optimizer: o}
+	actor := anymdp.Standard(identity)
+	return Config{Recipe: name, Seed: identity, Problems: 1 << 14, Batch: actor.Batch, Steps: actor.Steps,
+		Optimizer: actor.Optimizer}
 }
 
 const name = "memory-critic"
@@ -69,15 +68,10 @@ func (c Config) Network() transformer.Config { return Shape() }
 
 // Job is the training run, for [train.Job.Run].
 func (c Config) Job() (train.Job, error) {
+	start := func() []float32 { return c.Network().Init(seed.New(c.Seed, "memory critic", "init")) }
 	return train.Job{
-		Config: c,
-		Model: train.Transformer{
-			Network:   c.Network(),
-			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "memory critic", "init")) },
-			Objective: loss,
-		},
-		Batches:   train.Batches{Data: c.data, Index: c.batch},
-		Optimizer: c.Optimizer, Steps: c.Steps,
+		Config: c, Model: train.Transformer{Network: c.Network(), Start: start, Objective: loss},
+		Batches: train.Batches{Data: c.data, Index: c.batch}, Optimizer: c.Optimizer, Steps: c.Steps,
 	}, c.Validate()
 }
 
@@ -139,9 +133,8 @@ type Example struct {
 // evaluated on: a problem here is rows of P alone, of 2 to 16 states and 4 to 64 pairs.
 //
 //   - Its rows are from Dirichlet(α, …, α), with one α from .03 to 30 for all, log-uniform.
-//   - In a third of the problems the rows have 1 to S successors, drawn anew for each; in
-//     another third they are mixed with the uniform row, with one weight from 0 to 1 for
-//     all.
+//   - In a third of the problems the rows have 1 to S successors, drawn anew for each; in another third they are mixed
+//     with the uniform row, with one weight from 0 to 1 for all.
 //   - Every pair has N transitions in memory, from 1 to 1,000, log-uniform.
 //
 // The target is as many fresh transitions, at least 64.

@@ -60,13 +60,9 @@ func pluginFolders() []string {
 	if list := os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"); list != "" {
 		return filepath.SplitList(list)
 	}
-	var folders []string
-	if start, err := os.Getwd(); err == nil {
-		folders = append(folders, repositoryFolders(start)...)
-	}
-	if program, err := os.Executable(); err == nil {
-		folders = append(folders, repositoryFolders(filepath.Dir(program))...)
-	}
+	start, _ := os.Getwd() // what is not known is "", and leads nowhere else
+	program, _ := os.Executable()
+	folders := append(repositoryFolders(start), repositoryFolders(filepath.Dir(program))...)
 	if home, err := os.UserHomeDir(); err == nil {
 		folders = append(folders,
 			filepath.Join(home, ".local/lib/go-xla"),
