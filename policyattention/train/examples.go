@@ -149,27 +149,19 @@ func (c Config) ContextTokens() int {
 // samples are m generative transitions of every state-action pair.
 type samples struct {
 	successors []int      // s' [S·A·m]
-	rewards    []float64  // r(s,a) of each pair [S·A]
+	rewards    []float64  // r(s,a) of each pair [S·A], −Inf where there is no action
 	values     []float64  // ⟨π̂(·|s),Q_k(s,·)⟩ of each state [S]
 	mean       *mat.Dense // mean target r + γv' of each pair [S, A]
 }
 
 // sample draws transitions of m for a critic shown the returned policy pi and Q_k.
 func (c Config) sample(rng *rand.Rand, m *mdp.MDP, pi, q *mat.Dense) samples {
-	out := samples{values: m.StateValues(pi, q), mean: mat.NewDense(m.States(), m.Actions(), nil)}
+	out := samples{rewards: m.R.RawMatrix().Data, values: m.StateValues(pi, q), mean: mat.DenseCopyOf(m.R)}
 	mean := out.mean.RawMatrix().Data
 	for pair := range mean {
-		if !m.Exists(pair/c.Actions, pair%c.Actions) {
-			out.rewards, mean[pair] = append(out.rewards, math.Inf(-1)), math.Inf(-1)
-			continue
-		}
-		for i := range c.Samples {
-			reward, successor := m.Transition(rng, pair/c.Actions, pair%c.Actions)
+		for i := 0; i < c.Samples && m.Exists(pair/c.Actions, pair%c.Actions); i++ {
+			_, successor := m.Transition(rng, pair/c.Actions, pair%c.Actions)
 			out.successors = append(out.successors, successor)
-			if i == 0 {
-				out.rewards = append(out.rewards, reward)
-				mean[pair] = reward
-			}
 			mean[pair] += m.Gamma * out.values[successor] / float64(c.Samples)
 		}
 	}
