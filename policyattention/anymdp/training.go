@@ -23,7 +23,7 @@ import (
 )
 
 // Config is everything that trained weights depend on, but for the backend's arithmetic. The network is trained by the
-// proximal loss on states that are drawn directly: see Contexts.
+// proximal loss on states that are drawn directly: see [Config.Context].
 type Config struct {
 	Recipe    string            `json:"recipe"` // "any"
 	Seed      uint64            `json:"seed"`   // identity: weights, contexts, order of examples
@@ -44,9 +44,8 @@ func Standard(identity uint64) Config {
 	const steps = 6000
 	o := transformer.StandardAdamW()
 	o.LearningRate, o.Beta2, o.Cosine = 2e-3, .99, steps
-	return Config{
-		Recipe: name, Seed: identity, Actions: 8, Examples: 1 << 15, Deepest: 1e12, Batch: 64, Steps: steps, Optimizer: o,
-	}
+	return Config{Recipe: name, Seed: identity, Actions: 8, Examples: 1 << 15, Deepest: 1e12, Batch: 64, Steps: steps,
+		Optimizer: o}
 }
 
 // Identities are the seeds of the five training runs.
@@ -104,9 +103,9 @@ func (c Config) batch(step int) []int32 {
 
 // data is the tokens [N, A, Features], updates [N, A], priors [N, A], units [N, A] and scales [N, A] of all examples.
 func (c Config) data() ([]*tensors.Tensor, error) {
-	contexts, a := c.Contexts(), []int{c.Actions}
-	return train.Arrays(len(contexts), func(i int) ([][]float64, error) {
-		x := contexts[i]
+	a := []int{c.Actions}
+	return train.Arrays(c.Examples, func(i int) ([][]float64, error) {
+		x := c.Context(i)
 		row := Encode(x.Update, x.Prior)
 		return [][]float64{slices.Concat(row.Tokens...), x.Update, x.Prior, row.Unit, row.Scale}, nil
 	}, []int{c.Actions, Features}, a, a, a, a)
@@ -208,8 +207,8 @@ type Context struct {
 	Update, Prior []float64
 }
 
-// Contexts draws the contexts on which c trains. They are drawn directly, not from runs on problems: what a loop can
-// meet is a prior and an update, and the distribution covers both beyond what loops reach.
+// Context draws a context on which c trains. It is drawn directly, not from runs on problems: what a loop can meet is a
+// prior and an update, and the distribution covers both beyond what loops reach.
 //
 //   - The update is Gaussian, or nearly tied but for some actions, or heavy-tailed, so
 //     that one action is far from all others, or uniform. In four of ten states some actions
@@ -221,16 +220,8 @@ type Context struct {
 //     length, and what an action is given does not depend on how many there are.
 //
 // The two are drawn independently: any action can be the best one, whatever its mass.
-func (c Config) Contexts() []Context {
-	all := make([]Context, c.Examples)
-	for i := range all {
-		all[i] = c.draw(seed.New(c.Seed, "any", "context", i))
-	}
-	return all
-}
-
-func (c Config) draw(rng *rand.Rand) Context {
-	n := c.Actions
+func (c Config) Context(example int) Context {
+	rng, n := seed.New(c.Seed, "any", "context", example), c.Actions
 	update, prior := drawUpdate(rng, n), drawPrior(rng, n)
 	distinct := 2 + rng.IntN(n-1)
 	cliffs, deep := rng.IntN(2)*rng.IntN(distinct), numeric.Exp(rng.Float64()*numeric.Log(c.Deepest))

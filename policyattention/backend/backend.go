@@ -36,18 +36,13 @@ import (
 // ErrNoPlugin is wrapped by errors of New that say that no plugin's file was found, or that the program has no XLA.
 var ErrNoPlugin = errors.New("no PJRT plugin")
 
-// A Driver makes backends that are not in pure Go.
-type Driver interface {
+// XLA makes backends that are not in pure Go. Package xla sets it.
+var XLA interface {
 	// New loads a plugin, such as cpu or cuda. Its error wraps ErrNoPlugin if there is none.
 	New(plugin, options string) (compute.Backend, error)
 	// Describe describes what New returned, and says of others that it does not know them.
 	Describe(b compute.Backend) (d Description, ok bool)
 }
-
-var driver Driver
-
-// Register is called by package xla.
-func Register(d Driver) { driver = d }
 
 // New returns the backend called name. An empty name means the value of GOMLX_BACKEND, or, where that is empty too, go.
 // A backend that cannot be had is an error.
@@ -61,10 +56,10 @@ func New(name string) (b compute.Backend, err error) {
 	switch {
 	case kind == "go": // operations in the order in which they are built: a graph says what memory is free when
 		b, err = gobackend.New("ops_sequential,creation_order," + config)
-	case driver == nil:
+	case XLA == nil:
 		err = fmt.Errorf(`%w: built without XLA (import _ "icrl/policyattention/backend/xla", with cgo)`, ErrNoPlugin)
 	default:
-		b, err = driver.New(cmp.Or(plugin, "cpu"), options)
+		b, err = XLA.New(cmp.Or(plugin, "cpu"), options)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("backend: %q: %w", name, err)
@@ -99,8 +94,8 @@ type Stretch struct {
 // Describe describes a backend that New returned.
 func Describe(b compute.Backend) Description {
 	d := Description{Name: gobackend.BackendName}
-	if driver != nil {
-		if of, ok := driver.Describe(b); ok {
+	if XLA != nil {
+		if of, ok := XLA.Describe(b); ok {
 			d = of
 		}
 	}

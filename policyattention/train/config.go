@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
@@ -277,21 +276,6 @@ func (o Objective) rows(logp, prior, gain *Node) *Node {
 	}
 }
 
-// usual are budgets of the presets smoke and paper, which names leave out.
-var usual = []int{10, 51_200, 6_400}
-
-// Key, Name and Seconds are what the experiments ask of a training run, see method.Training.
-func (c Config) Key() string { return "training" }
-
-// Name returns objective-recipe-S8-18100, with the steps before the size where they are not usual.
-func (c Config) Name() string {
-	parts := []string{string(c.Objective), c.Recipe.Name}
-	if !slices.Contains(usual, c.Steps) {
-		parts = append(parts, fmt.Sprint(c.Steps))
-	}
-	return strings.Join(append(parts, fmt.Sprintf("S%d", c.States()), fmt.Sprint(c.Seed)), "-")
-}
-
 // Rates of one core of a current x86 server (AVX-512): a training step of a Transformer costs about so many seconds a
 // token of its batch, and a little more the longer the context, for attention. Within a factor of two elsewhere.
 const (
@@ -299,7 +283,19 @@ const (
 	SecondsPerContext = 1e-8 // a token and token of context
 )
 
-// Seconds returns about how long the run takes on one core.
+// usual are budgets of the presets smoke and paper, which names leave out.
+var usual = []int{10, 51_200, 6_400}
+
+// Key, Name and Seconds are what the experiments ask of a training run, see method.Training. Name is like
+// objective-recipe-S8-18100, with the steps before the size where they are not usual.
+func (c Config) Key() string { return "training" }
+func (c Config) Name() string {
+	name := fmt.Sprintf("%s-%s", c.Objective, c.Recipe.Name)
+	if !slices.Contains(usual, c.Steps) {
+		name += fmt.Sprintf("-%d", c.Steps)
+	}
+	return fmt.Sprintf("%s-S%d-%d", name, c.States(), c.Seed)
+}
 func (c Config) Seconds() float64 {
 	tokens := float64(c.ContextTokens())
 	return float64(c.Steps*c.Batch) * tokens * (SecondsPerToken + SecondsPerContext*tokens)

@@ -8,9 +8,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
+	"icrl/internal/safetensors"
 	"icrl/policyattention/control"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/transformer"
 	"icrl/policyattention/transformer/engine"
 )
 
@@ -37,7 +39,7 @@ func Load(path string) (*Model, error) {
 		const format = "train: not the weights that were asked for: of the configuration %.40s…: %w (in %s)"
 		return nil, fmt.Errorf(format, config, err, path)
 	}
-	params, err := flat(path, f, c.Network().Layout())
+	params, err := transformer.Flat(c.Network().Layout(), safetensors.Floats(f))
 	if err != nil {
 		return nil, err
 	}
@@ -118,9 +120,8 @@ func (m *Model) Actor() (control.Actor, error) {
 	return actor{m}, nil
 }
 
-type actor struct{ *Model }
+type actor struct{ *Model } // a control.Actor
 
-// Act implements control.Actor.
 func (m actor) Act(batch []control.Context) ([]pmd.Policy, error) {
 	tables, err := m.answers(batch, func(x control.Context, into []float32) {
 		m.Config.actorTokens(into, x.Pi, x.Q, x.Eta)
@@ -163,12 +164,11 @@ func (m *Model) Critic(root uint64) (control.Critic, error) {
 	return critic{m, root}, nil
 }
 
-type critic struct {
+type critic struct { // a control.Critic
 	*Model
 	root uint64
 }
 
-// Evaluate implements control.Critic.
 func (m critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	return m.answers(batch, func(x control.Context, into []float32) {
 		rng := seed.New(m.root, "critic", x.Problem, x.Round)

@@ -306,16 +306,7 @@ func (j Job) Params(path string, step int) ([]float32, error) {
 		return nil, fmt.Errorf("train: %s holds step %s of configuration %.12s, want step %d of %.12s", path, at,
 			f.Metadata["config_sha256"], step, Hash(config))
 	}
-	return flat(path, f, j.Model.Layout())
-}
-
-// flat returns the parameters of a layout that a file of weights holds.
-func flat(path string, f *safetensors.File, layout []transformer.Tensor) ([]float32, error) {
-	params, err := transformer.Flat(layout, safetensors.Floats(f))
-	if err != nil {
-		return nil, fmt.Errorf("train: %s: %w", path, err)
-	}
-	return params, nil
+	return transformer.Flat(j.Model.Layout(), safetensors.Floats(f))
 }
 
 // Check returns an error unless a file holds the weights after a step of this very job.
@@ -340,10 +331,7 @@ func digest(f *safetensors.File) (string, error) {
 	bare := safetensors.File{Metadata: maps.Clone(f.Metadata), Tensors: f.Tensors}
 	delete(bare.Metadata, "sha256")
 	b, err := safetensors.Marshal(&bare)
-	if err != nil {
-		return "", err
-	}
-	return Hash(b), nil
+	return Hash(b), err
 }
 
 // open reads a file that write stored.

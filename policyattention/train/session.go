@@ -56,17 +56,6 @@ func JSON(config any) []byte {
 // Hash returns the SHA-256 of a configuration's JSON in hexadecimal.
 func Hash(config []byte) string { return fmt.Sprintf("%x", sha256.Sum256(config)) }
 
-// validate reports what of a job makes no run.
-func (j Job) validate() error {
-	if n := j.Batches.every(); n < 1 || j.Steps%n != 0 {
-		return fmt.Errorf("train: rollouts for %d steps each, want a divisor of %d steps", n, j.Steps)
-	}
-	if b := j.Batches; (b.Index == nil) == (b.Arrays == nil) || b.Index != nil && b.Data == nil {
-		return errors.New("train: batches want either Data and Index, or Arrays")
-	}
-	return nil
-}
-
 // Trainable is what a Job trains: a loss as a function of one flat vector of float32 parameters.
 type Trainable interface {
 	// Layout lists the parameters in the order of the flat vector, without gaps.
@@ -142,8 +131,11 @@ func NewSession(b compute.Backend, j Job) (*Session, error) { return newSession(
 
 // newSession goes on from a state.
 func newSession(b compute.Backend, j Job, from *state) (s *Session, err error) {
-	if err := j.validate(); err != nil {
-		return nil, err
+	if n := j.Batches.every(); n < 1 || j.Steps%n != 0 {
+		return nil, fmt.Errorf("train: rollouts for %d steps each, want a divisor of %d steps", n, j.Steps)
+	}
+	if x := j.Batches; (x.Index == nil) == (x.Arrays == nil) || x.Index != nil && x.Data == nil {
+		return nil, errors.New("train: batches want either Data and Index, or Arrays")
 	}
 	s = &Session{state: from, job: j, backend: b}
 	if j.Batches.Data != nil {

@@ -138,8 +138,7 @@ type Example struct {
 //   - Every pair has N transitions in memory, from 1 to 1,000, log-uniform.
 //
 // The target is as many fresh transitions, at least 64.
-func (c Config) Examples() []Example {
-	all := make([]Example, 0, c.Problems*rowsOf)
+func (c Config) Examples() (all []Example) {
 	for i := range c.Problems {
 		all = append(all, draw(seed.New(c.Seed, "memory critic", "problem", i))...)
 	}

@@ -64,9 +64,8 @@ func pluginFolders() []string {
 	program, _ := os.Executable()
 	folders := append(repositoryFolders(start), repositoryFolders(filepath.Dir(program))...)
 	if home, err := os.UserHomeDir(); err == nil {
-		folders = append(folders,
-			filepath.Join(home, ".local/lib/go-xla"),
-			filepath.Join(home, ".local/lib/go-xla/nvidia"),
+		own := filepath.Join(home, ".local/lib/go-xla")
+		folders = append(folders, own, filepath.Join(own, "nvidia"),
 			filepath.Join(home, "Library/Application Support/go-xla"))
 	}
 	return append(folders, "/usr/local/lib/go-xla", "/usr/local/lib/go-xla/nvidia")

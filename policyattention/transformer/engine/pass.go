@@ -191,16 +191,14 @@ func (s *pass[F]) backward(gradient []F) {
 // tokens are sequences of their own: see [transformer.Config.Group]. It returns an error unless it can be made.
 func (n *Network[F]) parted(p Pass, tokens int) (Pass, error) {
 	g, want := n.Config.Group, p.B*p.T*n.Config.Features
-	if p.B < 1 || p.T < 1 || p.K < 1 || p.K > p.T {
+	switch {
+	case p.B < 1 || p.T < 1 || p.K < 1 || p.K > p.T:
 		return p, fmt.Errorf("engine: outputs of the last %d tokens of %d sequences of %d", p.K, p.B, p.T)
-	}
-	if tokens != want {
+	case tokens != want:
 		return p, fmt.Errorf("engine: %d entries of tokens, want %d", tokens, want)
-	}
-	if g == 0 || g == p.T && g == p.K {
+	case g == 0 || g == p.T && g == p.K:
 		return p, nil
-	}
-	if p.K != p.T || p.T%g != 0 {
+	case p.K != p.T || p.T%g != 0:
 		return p, fmt.Errorf("engine: outputs of the last %d of %d tokens in groups of %d", p.K, p.T, g)
 	}
 	return Pass{p.B * p.T / g, g, g}, nil
