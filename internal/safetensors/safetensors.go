@@ -172,8 +172,8 @@ func Unmarshal(b []byte) (*File, error) {
 		}
 		first, last := e.Offsets[0], e.Offsets[1]
 		if first != end || last < first || last > int64(len(data)) {
-			return nil, fmt.Errorf("safetensors: tensor %q begins at byte %d and ends at byte %d of %d, want it from %d "+
-				"on (a gap or an overlap)", name, first, last, len(data), end)
+			return nil, fmt.Errorf("safetensors: a gap or an overlap: tensor %q begins at byte %d, not at %d, and "+
+				"ends at byte %d of %d", name, first, end, last, len(data))
 		}
 		end = last
 		values, err := decode(e, data[first:last])

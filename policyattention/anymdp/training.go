@@ -84,11 +84,9 @@ func (c Config) Network() transformer.Config {
 // Job is the training run, for [train.Job.Run].
 func (c Config) Job() (train.Job, error) {
 	start := func() []float32 { return c.Network().Init(seed.New(c.Seed, "any", "init")) }
-	return train.Job{
-		Config: c, Model: train.Transformer{Network: c.Network(), Start: start, Objective: loss},
-		Batches:   train.Batches{Data: c.data, Index: c.batch},
-		Optimizer: c.Optimizer, Steps: c.Steps, Release: c.release,
-	}, c.Validate()
+	return train.Job{Config: c, Model: train.Transformer{Network: c.Network(), Start: start, Objective: loss},
+		Batches: train.Batches{Data: c.data, Index: c.batch}, Optimizer: c.Optimizer, Steps: c.Steps,
+		Release: c.release}, c.Validate()
 }
 
 // batch returns the examples [Batch] of a step: some in a row, from a place drawn for the step.

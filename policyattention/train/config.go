@@ -95,10 +95,8 @@ type Recipe struct {
 // Plain stands for the paper: π enters as it is and the network alone writes the logits. Its distribution of contexts
 // and the averaging were chosen on calibration problems.
 func Plain() Recipe {
-	return Recipe{
-		Name: "plain", Policy: "raw", Readout: NetworkReadout,
-		Contexts: "pmd-trajectories", Rounds: 40, Early: 7, Relabel: true, EtaMin: 0.4, EtaMax: 1.2, Average: true,
-	}
+	return Recipe{Name: "plain", Policy: "raw", Readout: NetworkReadout, Contexts: "pmd-trajectories", Rounds: 40,
+		Early: 7, Relabel: true, EtaMin: 0.4, EtaMax: 1.2, Average: true}
 }
 
 // Prior is Plain with log π added to the logits, so that the network has to
@@ -136,13 +134,9 @@ type Config struct {
 // Training MDPs come from the root that the seed names; set Task for another.
 func Standard(objective Objective, recipe Recipe, seed uint64, states int) Config {
 	network := transformer.Standard(1)
-	return Config{
-		Objective: objective, Recipe: recipe, Seed: seed, Task: seed,
-		Sizes: []int{states}, Slots: states, Actions: mdp.Actions,
-		MDPs: 24, Examples: 2048, Samples: 6, Batch: 64, Steps: 51_200,
-		Layers: network.Layers, Heads: network.Heads, Width: network.Width, Hidden: network.Hidden,
-		Optimizer: transformer.StandardAdamW(),
-	}
+	return Config{Objective: objective, Recipe: recipe, Seed: seed, Task: seed, Sizes: []int{states}, Slots: states,
+		Actions: mdp.Actions, MDPs: 24, Examples: 2048, Samples: 6, Batch: 64, Steps: 51_200, Layers: network.Layers,
+		Heads: network.Heads, Width: network.Width, Hidden: network.Hidden, Optimizer: transformer.StandardAdamW()}
 }
 
 // States returns S.
@@ -155,10 +149,8 @@ func (c Config) Network() transformer.Config {
 		features += c.States()
 	}
 	group := map[Attention]int{None: 1, WithinState: c.Actions}[c.Attention]
-	return transformer.Config{
-		Features: features, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden,
-		Outputs: 1, Group: group, Unordered: c.Attention == Equivariant,
-	}
+	return transformer.Config{Features: features, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden,
+		Outputs: 1, Group: group, Unordered: c.Attention == Equivariant}
 }
 
 // Beyond these no run fits a machine, and products of numbers could overflow.
@@ -218,11 +210,9 @@ func (c Config) Job() (Job, error) {
 	if c.Objective == Critic {
 		names = []string{"tokens", "exact"}
 	}
-	return Job{
-		Config: c, Model: Transformer{c.Network(), c.start, c.loss},
-		Batches:   Batches{Names: names, Data: c.data, Index: c.order()},
-		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
-	}, c.Validate()
+	return Job{Config: c, Model: Transformer{c.Network(), c.start, c.loss},
+		Batches: Batches{Names: names, Data: c.data, Index: c.order()}, Optimizer: c.Optimizer, Steps: c.Steps,
+		Snapshots: c.Snapshots, Average: c.Recipe.Average}, c.Validate()
 }
 
 // start draws the initial parameters.

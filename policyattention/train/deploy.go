@@ -123,9 +123,7 @@ func (m *Model) Actor() (control.Actor, error) {
 type actor struct{ *Model } // a control.Actor
 
 func (m actor) Act(batch []control.Context) ([]pmd.Policy, error) {
-	tables, err := m.answers(batch, func(x control.Context, into []float32) {
-		m.Config.actorTokens(into, x.Pi, x.Q, x.Eta)
-	})
+	tables, err := m.answers(batch, m.Config.actorTokens)
 	policies := make([]pmd.Policy, len(tables))
 	for i, logits := range tables {
 		policies[i].Pi = logits
@@ -151,7 +149,7 @@ func (m *Model) Trace(x control.Context) (*engine.Trace, error) {
 		return nil, err
 	}
 	flat := make([]float32, m.Config.ContextTokens()*m.Config.Network().Features)
-	m.Config.actorTokens(flat, x.Pi, x.Q, x.Eta)
+	m.Config.actorTokens(x, flat)
 	return m.network.Trace(flat)
 }
 

@@ -125,10 +125,8 @@ func (j Job) advance(ctx context.Context, b compute.Backend, dir string, s *stat
 
 // result checks and returns what a finished run has left.
 func (j Job) result(dir string, s *state) (*Result, error) {
-	r := &Result{
-		Weights: filepath.Join(dir, "weights.safetensors"), Snapshots: map[int]string{}, Losses: s.losses,
-		WallSeconds: s.wall, CPUSeconds: s.cpu, StepsPerSecond: float64(j.Steps) / s.wall, Stretches: s.stretches,
-	}
+	r := &Result{Weights: filepath.Join(dir, "weights.safetensors"), Snapshots: map[int]string{}, Losses: s.losses,
+		WallSeconds: s.wall, CPUSeconds: s.cpu, StepsPerSecond: float64(j.Steps) / s.wall, Stretches: s.stretches}
 	if err := j.Check(r.Weights, j.Steps); err != nil {
 		// The state is the record; the weights are taken from it.
 		if err := j.saveWeights(r.Weights, s); err != nil {

@@ -69,10 +69,8 @@ func (c Config) Network() transformer.Config { return Shape() }
 // Job is the training run, for [train.Job.Run].
 func (c Config) Job() (train.Job, error) {
 	start := func() []float32 { return c.Network().Init(seed.New(c.Seed, "memory critic", "init")) }
-	return train.Job{
-		Config: c, Model: train.Transformer{Network: c.Network(), Start: start, Objective: loss},
-		Batches: train.Batches{Data: c.data, Index: c.batch}, Optimizer: c.Optimizer, Steps: c.Steps,
-	}, c.Validate()
+	return train.Job{Config: c, Model: train.Transformer{Network: c.Network(), Start: start, Objective: loss},
+		Batches: train.Batches{Data: c.data, Index: c.batch}, Optimizer: c.Optimizer, Steps: c.Steps}, c.Validate()
 }
 
 // batch returns the examples [Batch] of a step, drawn one by one.
@@ -175,10 +173,8 @@ func draw(rng *rand.Rand) []Example {
 			target[s] /= float64(fresh)
 		}
 		pad := make([]float64, Slots-states)
-		examples[pair] = Example{
-			Tokens: tokens, States: states, Total: total,
-			Counts: append(counts.Next[pair], pad...), Target: append(target, pad...),
-		}
+		examples[pair] = Example{Tokens: tokens, States: states, Total: total,
+			Counts: append(counts.Next[pair], pad...), Target: append(target, pad...)}
 	}
 	return examples
 }

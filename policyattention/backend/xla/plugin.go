@@ -1,9 +1,5 @@
-// Package xla gives a program that imports it XLA as a backend, see [backend.New]:
-//
-//	import _ "icrl/policyattention/backend/xla"
-//
-// It needs cgo, and Linux, macOS on arm64 or Windows on amd64; elsewhere it has no effect. XLA
-// reads its own flags from XLA_FLAGS.
+// Package xla gives a program that imports it XLA as a backend, see package backend. It needs cgo, and Linux, macOS on
+// arm64 or Windows on amd64; elsewhere it has no effect. XLA reads its own flags from XLA_FLAGS.
 //
 // Plugins are files pjrt_c_api_<plugin>_plugin.so. If PJRT_PLUGIN_LIBRARY_PATH is set, they are looked for in the
 // folders it lists and nowhere else; otherwise in the .local folder of this repository (found from the working
@@ -77,11 +73,8 @@ func repositoryFolders(folder string) []string {
 		mod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
 		if err == nil && strings.HasPrefix(string(mod), "module icrl\n") {
 			local := filepath.Join(folder, ".local")
-			return []string{
-				filepath.Join(local, "pjrt"),             // make setup
-				filepath.Join(local, "go-xla"),           // make plugin
-				filepath.Join(local, "go-xla", "nvidia"), // make plugin, on a machine with a GPU
-			}
+			plugin := filepath.Join(local, "go-xla") // where 'make plugin' puts them, and 'make setup' into pjrt
+			return []string{filepath.Join(local, "pjrt"), plugin, filepath.Join(plugin, "nvidia")}
 		}
 		parent := filepath.Dir(folder)
 		if parent == folder {

@@ -24,10 +24,8 @@ type Optimizer struct {
 // NewOptimizer returns an optimizer before its first step, of a copy of the parameters.
 func NewOptimizer(o transformer.AdamW, clip float64, params []float32) *Optimizer {
 	zeros := func() []float32 { return make([]float32, len(params)) }
-	return &Optimizer{
-		AdamW: o, Clip: clip, Params: slices.Clone(params), M: zeros(), V: zeros(), Average: zeros(),
-		kernels: kernelsOf[float32](),
-	}
+	return &Optimizer{AdamW: o, Clip: clip, Params: slices.Clone(params), M: zeros(), V: zeros(), Average: zeros(),
+		kernels: kernelsOf[float32]()}
 }
 
 // Network returns the network of c with the parameters as each step leaves them. It is called once.

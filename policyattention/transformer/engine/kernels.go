@@ -49,11 +49,9 @@ type kernels[F Float] struct {
 // kernelsOf returns those of path for float32, and for float64 those in plain Go. These add in the order of the indices
 // and round every product, so that results have the same bits on every platform.
 func kernelsOf[F Float]() *kernels[F] {
-	all := &kernels[F]{
-		tile: portableTile[F], softmax: portableSoftmax[F], softmaxBack: portableSoftmaxBack[F],
-		normalize: portableNormalize[F], normalizeBack: portableNormalizeBack[F],
-		reluBack: portableReluBack[F], exchange: portableExchange[F], adamw: portableAdamW[F],
-	}
+	all := &kernels[F]{tile: portableTile[F], softmax: portableSoftmax[F], softmaxBack: portableSoftmaxBack[F],
+		normalize: portableNormalize[F], normalizeBack: portableNormalizeBack[F], reluBack: portableReluBack[F],
+		exchange: portableExchange[F], adamw: portableAdamW[F]}
 	if k, ok := any(all).(*kernels[float32]); ok {
 		vectors(k, path)
 	}

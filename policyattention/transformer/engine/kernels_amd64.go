@@ -117,11 +117,9 @@ func product(t tile[float32], wide bool) {
 	parts := (t.k + terms - 1) / terms
 	for i := range parts {
 		from, to := i*t.k/parts, (i+1)*t.k/parts
-		x := tile32{
-			c: start(t.c), a: start(t.a[from*t.stepA:]), b: start(t.b[from*t.rowB:]), init: unsafe.Pointer(&zeros),
-			k: to - from, rowA: 4 * t.rowA, stepA: 4 * t.stepA, rowB: 4 * t.rowB, rowC: 4 * t.rowC, m: t.m,
-			floor: float32(math.Inf(-1)),
-		}
+		x := tile32{c: start(t.c), a: start(t.a[from*t.stepA:]), b: start(t.b[from*t.rowB:]),
+			init: unsafe.Pointer(&zeros), k: to - from, rowA: 4 * t.rowA, stepA: 4 * t.stepA, rowB: 4 * t.rowB,
+			rowC: 4 * t.rowC, m: t.m, floor: float32(math.Inf(-1))}
 		if t.add || i > 0 {
 			x.add = 1<<lanes - 1
 		}

@@ -58,11 +58,9 @@ func (s *pass[F]) layOut(r *room[F], back bool) {
 		}
 		s.layers[l] = layer[F]{
 			normal1: r.rows(all, c.Width), y1: r.rows(all, c.Width), inverse1: r.entries(all),
-			attention: attention[F]{
-				Network: s.Network, b: s.B, t: s.T, queries: queries,
-				q: r.rows(n, c.Width), k: r.rows(all, c.Width), v: r.rows(all, c.Width),
-				weights: r.rows((all+s.before.length)*c.Heads, queries), y: r.rows(n, c.Width),
-			},
+			attention: attention[F]{Network: s.Network, b: s.B, t: s.T, queries: queries, q: r.rows(n, c.Width),
+				k: r.rows(all, c.Width), v: r.rows(all, c.Width),
+				weights: r.rows((all+s.before.length)*c.Heads, queries), y: r.rows(n, c.Width)},
 			normal2: r.rows(n, c.Width), y2: r.rows(n, c.Width), inverse2: r.entries(n), up: r.rows(n, c.Hidden),
 		}
 	}
