@@ -1,6 +1,5 @@
-// Package numeric holds the two transcendental functions that the decoder and
-// the mirror-descent oracle need, and the dot product, written so that every
-// platform returns the same bits; and Parallel, which shares work between processors.
+// Package numeric holds the two transcendental functions that the decoder and the mirror-descent oracle need, and the
+// dot product, written so that every platform returns the same bits; and Parallel, which shares work out.
 //
 // The standard library's Exp and Log use assembly on some architectures and portable Go on others, and the Go compiler
 // may fuse x*y+z into one rounding (it does on arm64, not on amd64 or WebAssembly). Here each product that feeds a sum

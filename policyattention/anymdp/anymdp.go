@@ -59,8 +59,7 @@ import (
 const (
 	// Features is the number of features of a token, Outputs what is written for each.
 	Features, Outputs = 4, 2
-	// Carrier is κ.
-	Carrier = 100
+	Carrier           = 100 // κ
 	// LogFloor is the least log mass that a token tells, relative to the likeliest action. The read-out that adds
 	// log π keeps any mass; that of the network alone leaves no action less than about e⁻¹⁶ = 1e-7, which is a
 	// guard like the paper's mixture with φ = 1e-7 A and costs as much.

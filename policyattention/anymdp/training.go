@@ -33,8 +33,7 @@ type Config struct {
 	Batch     int               `json:"batch"`
 	Steps     int               `json:"steps"`
 	Optimizer transformer.AdamW `json:"optimizer"`
-	// Attention is train.None where a token does not see the others of its state: an ablation.
-	Attention train.Attention `json:"attention,omitempty"`
+	Attention train.Attention   `json:"attention,omitempty"` // train.None, an ablation: tokens do not see each other
 }
 
 const name = "any"
@@ -225,9 +224,8 @@ func (c Config) Context(example int) Context {
 	cliffs, deep := rng.IntN(2)*rng.IntN(distinct), numeric.Exp(rng.Float64()*numeric.Log(c.Deepest))
 	span := slices.Max(update[:distinct]) - slices.Min(update[:distinct])
 	for a := range n {
-		of := a
 		if a >= distinct {
-			of = rng.IntN(distinct)
+			of := rng.IntN(distinct)
 			update[a], prior[a] = update[of], prior[of]
 		} else if update[a] /= span; a < cliffs {
 			update[a] -= deep

@@ -5,8 +5,8 @@
 //
 // The trainer is open to other methods. A [Job] is a training run of any [Trainable], a model that
 // says which parameters it has and builds its loss, on [Batches]: indices into a fixed set, or rollouts
-// that the current weights make. A [Session] makes its steps (session.go); [Job.Run] makes
-// them all, so that a run that is killed goes on and ends in the same bytes (run.go).
+// that the current weights make. A [Session] makes its steps; [Job.Run] makes them all, so that a run that is killed
+// goes on and ends in the same bytes.
 //
 // The paper leaves open how contexts are drawn, how π enters a token and how logits are read out: see Recipe.
 package train
@@ -47,22 +47,17 @@ var Objectives = []Objective{Proximal, PMDTarget, RewardOnly, Critic}
 type Readout string
 
 const (
-	// NetworkReadout takes the output as it is: logits of π̂, or Q.
-	NetworkReadout Readout = "network"
-	// PriorReadout adds log π to an actor's logits, the part that needs no learning.
-	PriorReadout Readout = "prior"
+	NetworkReadout Readout = "network" // takes the output as it is: logits of π̂, or Q
+	PriorReadout   Readout = "prior"   // adds log π to an actor's logits, the part that needs no learning
 )
 
 // Attention names which tokens see each other: an ablation, not in the paper.
 type Attention string
 
 const (
-	// Everything is the paper's: a token sees itself and all before it.
-	Everything Attention = ""
-	// WithinState lets a pair see pairs of its own state only.
-	WithinState Attention = "state"
-	// None lets a pair see itself only: the network is a function of each token.
-	None Attention = "none"
+	Everything  Attention = ""      // the paper's: a token sees itself and all before it
+	WithinState Attention = "state" // a pair sees pairs of its own state only
+	None        Attention = "none"  // a pair sees itself only: the network is a function of each token
 	// Equivariant lets a pair see all pairs, and no pair is told which action it is of: actions in another
 	// order, in any state, have their outputs in that order.
 	Equivariant Attention = "equivariant"

@@ -91,9 +91,6 @@ func (m *Model) answers(batch []control.Context, encode func(control.Context, []
 
 // check refuses invalid contexts, sizes that the network cannot take, and a critic's without their MDP.
 func (m *Model) check(batch []control.Context) error {
-	if len(batch) == 0 {
-		return fmt.Errorf("train: an empty batch")
-	}
 	states, actions := m.Config.States(), m.Config.Actions
 	for _, x := range batch {
 		err := x.Check(states, actions)

@@ -27,8 +27,7 @@ type Job struct {
 	Model     Trainable
 	Batches   Batches
 	Optimizer transformer.AdamW
-	// Clip is the largest Euclidean norm of a gradient: longer ones are shortened to it. 0 stands for no bound.
-	Clip      float64
+	Clip      float64 // the largest Euclidean norm of a gradient: longer ones are shortened to it; 0 for no bound
 	Steps     int
 	Snapshots []int // steps after which weights are kept, ascending
 	// Average releases, in place of the last step's parameters, their average over the steps so far, with a weight of

@@ -71,12 +71,11 @@ type Critic struct {
 // memory is what is kept of a problem.
 type memory struct {
 	Counts
-	mdp     *mdp.MDP
-	round   int
-	rewards []float64 // r of each pair
-	sum     []float64 // Σ_{j≤k} v_j [S]
-	said    []float64 // p̂_{k−1}·Σ_{j<k} v_j of each pair
-	anchor  *anchor   // nil without
+	mdp    *mdp.MDP
+	round  int
+	sum    []float64 // Σ_{j≤k} v_j [S]
+	said   []float64 // p̂_{k−1}·Σ_{j<k} v_j of each pair
+	anchor *anchor   // nil without
 }
 
 // Evaluate implements control.Critic. It returns an error for an invalid context, and
@@ -119,8 +118,8 @@ func (c *Critic) remember(x control.Context) (*memory, error) {
 	m := c.problems[x.Problem]
 	if m == nil || m.mdp != x.MDP || x.Round <= m.round {
 		pairs := states * actions
-		m = &memory{mdp: x.MDP, rewards: make([]float64, pairs), sum: make([]float64, states)}
-		m.States, m.Next, m.said = states, make([][]float64, pairs), make([]float64, pairs)
+		m = &memory{mdp: x.MDP, sum: make([]float64, states), said: make([]float64, pairs)}
+		m.States, m.Next = states, make([][]float64, pairs)
 		for pair := range m.Next {
 			m.Next[pair] = make([]float64, states)
 		}
@@ -136,13 +135,12 @@ func (c *Critic) remember(x control.Context) (*memory, error) {
 			continue
 		}
 		for range c.Samples {
-			reward, successor := x.MDP.Transition(rng, pair/actions, pair%actions)
-			m.rewards[pair] = reward
+			_, successor := x.MDP.Transition(rng, pair/actions, pair%actions)
 			next[successor]++
 		}
 	}
 	if x.Round == 0 && m.Total == 0 {
-		m.anchor = newAnchor(x, m.rewards)
+		m.anchor = newAnchor(x)
 	}
 	m.Total += c.Samples
 	floats.Add(m.sum, x.MDP.StateValues(x.Pi, x.Q))
@@ -164,7 +162,7 @@ func (m *memory) answer(rows [][]float64) []float64 {
 			continue
 		}
 		all := numeric.Dot(p, m.sum)
-		q[pair] = m.rewards[pair] + float64(m.mdp.Gamma*(all-m.said[pair]))
+		q[pair] = m.mdp.R.RawMatrix().Data[pair] + float64(m.mdp.Gamma*(all-m.said[pair]))
 		m.said[pair] = all
 	}
 	return q
@@ -176,9 +174,8 @@ type anchor struct {
 	means  []float64 // of the values under P, of each pair
 }
 
-// newAnchor returns the anchor of the context of round 0 and the rewards r of each pair; nil
-// where the table says nothing, as γ is 0 or all values are equal.
-func newAnchor(x control.Context, rewards []float64) *anchor {
+// newAnchor returns the anchor of a context of round 0; nil where its table says nothing: γ is 0 or all values equal.
+func newAnchor(x control.Context) *anchor {
 	states, actions := x.Pi.Dims()
 	pi0 := mat.NewDense(states, actions, nil)
 	for s := range states {
@@ -199,7 +196,7 @@ func newAnchor(x control.Context, rewards []float64) *anchor {
 	for s, v := range a.values {
 		a.values[s] = scaled(v)
 	}
-	for pair, r := range rewards {
+	for pair, r := range x.MDP.R.RawMatrix().Data {
 		a.means[pair] = scaled((x.Q.RawMatrix().Data[pair] - r) / x.MDP.Gamma)
 	}
 	return a
@@ -241,12 +238,9 @@ func (a *anchor) tilt(pair int, p []float64) {
 }
 
 const (
-	// Features is the number of features of a token.
-	Features = 7
-	// Slots is the length of the sequences that the network was trained on.
-	Slots = 16
-	// Most is the largest logit of a virtual packet, in size.
-	Most = 6
+	Features = 7  // of a token
+	Slots    = 16 // tokens of the sequences that the network was trained on
+	Most     = 6  // the largest logit of a virtual packet, in size
 )
 
 // tokens encodes the first pairs of a problem, each as a sequence with a token for each successor state s'. With n(s')
@@ -297,9 +291,8 @@ func (c *Counts) tokens(pairs int) [][][]float64 {
 //
 //	p̂(s') = (n(s') + e^ℓ(s')) / (N + Σ e^ℓ).
 //
-// So an answer is always a convex combination of values of states. It is a residual
-// read-out: the frequencies of the packets are given, and what is learned is what to hold of
-// them. As N grows it becomes the frequencies, whatever the network says.
+// So an answer is always a convex combination of values of states. It is a residual read-out: the frequencies of the
+// packets are given, and what to hold of them is learned. As N grows it becomes them, whatever the network says.
 func Learned(forward anymdp.Forward) Estimator {
 	return func(c *Counts) ([][]float64, error) {
 		outputs, err := forward(c.tokens(len(c.Next)))

@@ -28,8 +28,7 @@ import (
 // An answer is p̂·v. Its error against a fresh transition s' of the same pair is v(s') − p̂·v, and for values v
 // that are independent of each other with one variance, the mean of its square over v is that variance times the
 // squared distance of p̂ and the frequencies of fresh transitions. So the loss is this distance, and no value is
-// drawn. It is multiplied by N, as the error of the mean of N samples falls with N, so that memories of all ages
-// count alike.
+// drawn. It is multiplied by N, as the error of the mean of N samples falls with N: memories of all ages count alike.
 type Config struct {
 	Recipe    string            `json:"recipe"`   // "memory-critic"
 	Seed      uint64            `json:"seed"`     // identity: weights, problems, order of examples

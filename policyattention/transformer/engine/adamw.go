@@ -11,8 +11,7 @@ import (
 // Optimizer is the parameters of a model with what AdamW keeps of them.
 type Optimizer struct {
 	transformer.AdamW
-	// Clip is the largest Euclidean norm of a gradient: longer ones are shortened to it. 0 stands for no bound.
-	Clip float64
+	Clip float64 // the largest Euclidean norm of a gradient: longer ones are shortened to it; 0 for no bound
 	// Params are the parameters [Size], M and V the moments of their gradient. Average is that of the
 	// parameters over the steps so far, with a weight of order t⁸ on step t.
 	Params, M, V, Average []float32

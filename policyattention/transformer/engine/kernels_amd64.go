@@ -48,9 +48,8 @@ type tile32 struct {
 // counted are lanes of 16 that count and 16 that do not: from entry 16−n on, the first n of 16 do.
 var counted = [32]int32{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
 
-// powers are 2ʳ for |r| ≤ 1/2, from the highest power on, to 2e-9 relative before rounding; the least
-// exponents of weights, with AVX-512, where it keeps exponents of rounded scores finite, and without, below
-// which weights are 0; −∞.
+// powers are 2ʳ for |r| ≤ 1/2, from the highest power on, to 2e-9 relative before rounding; the least exponents of
+// weights: with AVX-512, where it keeps those of rounded scores finite, and without, below which weights are 0; −∞.
 var powers = [10]float32{
 	0.0001534581242594868, 0.0013399930903688073, 0.009618489071726799, 0.05550328642129898, 0.24022646248340607,
 	0.6931471824645996, 1, -200, -127, float32(math.Inf(-1)),
@@ -60,9 +59,8 @@ var powers = [10]float32{
 var bias8, one8, later8 = [8]int32{127, 127, 127, 127, 127, 127, 127, 127}, [8]int32{1, 1, 1, 1, 1, 1, 1, 1},
 	[8]int32{0, -1, -2, -3, -4, -5, -6, -7}
 
-// tiles1, tiles2 and tiles4 compute the m rows of a tile with so many vectors of columns, tiles16 with 16
-// columns: with init, plus C where the lanes of add are set, and at least floor. Rows are taken 12
-// or 6 at a time, whose sums stay in registers.
+// tiles1, tiles2 and tiles4 compute the m rows of a tile with so many vectors of columns, tiles16 with 16 columns: with
+// init, plus C where lanes of add are set, and at least floor. The sums of 12 or 6 rows at a time stay in registers.
 //
 //go:noescape
 func tiles1(t *tile32)
