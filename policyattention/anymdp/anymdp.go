@@ -236,9 +236,8 @@ func Shape() transformer.Config {
 	return c
 }
 
-// NewNetwork returns the network of a shape whose parameters tensor supplies by name, in plain Go:
-// float64 arithmetic in index order, with the same bits on every platform. It returns an
-// error when tensor does, and for a tensor of another size or with a value that is not finite.
+// NewNetwork returns the network of a shape whose parameters tensor supplies by name, in plain Go: in float64, with the
+// same bits on every platform. It returns tensor's errors, and one for another size or a value that is not finite.
 func NewNetwork(shape transformer.Config, tensor func(string) ([]float32, error)) (*engine.Network[float64], error) {
 	params, err := transformer.Flat(shape.Layout(), tensor)
 	if err != nil {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -139,10 +140,8 @@ func (m actor) Act(batch []control.Context) ([]pmd.Policy, error) {
 
 // Trace returns every intermediate result of the network on an actor's context.
 func (m *Model) Trace(x control.Context) (*engine.Trace, error) {
-	if _, err := m.Actor(); err != nil {
-		return nil, err
-	}
-	if err := m.check([]control.Context{x}); err != nil {
+	_, err := m.Actor()
+	if err = cmp.Or(err, m.check([]control.Context{x})); err != nil {
 		return nil, err
 	}
 	flat := make([]float32, m.Config.ContextTokens()*m.Config.Network().Features)

@@ -292,8 +292,7 @@ func (j Job) named(params []float32) (all []safetensors.Tensor) {
 	return all
 }
 
-// Params reads the weights after a step of this very job as the flat parameter vector. It returns an error for any
-// other file, and for one that has been changed since.
+// Params reads the flat parameters after a step of this very job. It refuses any other file, and one that was changed.
 func (j Job) Params(path string, step int) ([]float32, error) {
 	f, err := open(path)
 	if err != nil {
