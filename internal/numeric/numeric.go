@@ -1,6 +1,5 @@
-// Package numeric holds the two transcendental functions that the decoder and
-// the mirror-descent oracle need, and the dot product, written so that every
-// platform returns the same bits; and Parallel, which shares work between processors.
+// Package numeric holds the two transcendental functions that the decoder and the mirror-descent oracle need, and the
+// dot product, written so that every platform returns the same bits; and Parallel, which shares work out.
 //
 // The standard library's Exp and Log use assembly on some architectures and portable Go on others, and the Go compiler
 // may fuse x*y+z into one rounding (it does on arm64, not on amd64 or WebAssembly). Here each product that feeds a sum
@@ -58,8 +57,7 @@ func expEdge(x float64) float64 {
 	return math.Ldexp(scale+float64(scale*p), int(int32(uint32(k)<<15)>>20)) // bits 5…16 of k, signed
 }
 
-// reduce splits x: the low 17 bits of k hold the integer nearest to 32x/ln2,
-// m are the bits of 2^((k mod 32)/32), and eʳ = 1 + p.
+// reduce splits x: the low 17 bits of k hold the integer nearest to 32x/ln2, m those of 2^((k mod 32)/32); eʳ = 1 + p.
 func reduce(x float64) (k, m uint64, p float64) {
 	t := float64(x*inv) + shift
 	k = math.Float64bits(t)

@@ -68,9 +68,9 @@ type header struct {
 
 // entry describes one tensor in the header.
 type entry struct {
-	DType   string    `json:"dtype"`
-	Shape   []int     `json:"shape"`
-	Offsets *[2]int64 `json:"data_offsets"`
+	DType   string  `json:"dtype"`
+	Shape   []int   `json:"shape"`
+	Offsets []int64 `json:"data_offsets"` // of the first byte, and of the one after the last
 }
 
 // WriteFile stores the file at path: it appears complete, or not at all.
@@ -110,20 +110,18 @@ func Marshal(f *File) ([]byte, error) {
 		if _, twice := all[t.Name]; twice || t.Name == "__metadata__" {
 			return nil, fmt.Errorf("safetensors: tensor name %q is taken", t.Name)
 		}
-		e := entry{Shape: t.Shape, Offsets: &[2]int64{int64(len(data))}}
+		e := entry{Shape: t.Shape, Offsets: []int64{int64(len(data)), 0}}
 		for name, of := range types {
 			if reflect.TypeOf(t.Data) == reflect.SliceOf(of) {
 				e.DType = name
 			}
 		}
 		if e.DType == "" {
-			const format = "safetensors: tensor %q holds %T, want a slice of float32, float64, int32 or int64"
-			return nil, fmt.Errorf(format, t.Name, t.Data)
+			return nil, fmt.Errorf("safetensors: tensor %q holds %T, want F32, F64, I32 or I64", t.Name, t.Data)
 		}
 		length := reflect.ValueOf(t.Data).Len()
 		if n, err := count(t.Shape); err != nil || n != length {
-			const format = "safetensors: tensor %q has %d values, which shape %v does not hold"
-			return nil, fmt.Errorf(format, t.Name, length, t.Shape)
+			return nil, fmt.Errorf("safetensors: tensor %q of shape %v holds %d values", t.Name, t.Shape, length)
 		}
 		var err error
 		if data, err = binary.Append(data, binary.LittleEndian, t.Data); err != nil {
@@ -152,9 +150,7 @@ func Unmarshal(b []byte) (*File, error) {
 	}
 	length := binary.LittleEndian.Uint64(b)
 	if length > maxHeader {
-		const format = "safetensors: this is no safetensors file, or a broken one: " +
-			"it starts with a header of %d bytes, want at most %d"
-		return nil, fmt.Errorf(format, length, maxHeader)
+		return nil, fmt.Errorf("safetensors: no safetensors file, or a broken one: a header of %d bytes", length)
 	}
 	if length > uint64(len(b)-8) {
 		return nil, fmt.Errorf("safetensors: header of %d bytes, but only %d follow", length, len(b)-8)
@@ -164,23 +160,20 @@ func Unmarshal(b []byte) (*File, error) {
 	if err := json.Unmarshal(text, &h, json.RejectUnknownMembers(true)); err != nil { // a repeated name, too
 		return nil, fmt.Errorf("safetensors: header is not valid JSON: %w", err)
 	}
-	for name, e := range h.Tensors {
-		if e.Offsets == nil {
-			return nil, fmt.Errorf("safetensors: tensor %q has no data_offsets", name)
-		}
-	}
 	names := slices.SortedFunc(maps.Keys(h.Tensors), func(a, b string) int {
-		return cmp.Or(slices.Compare(h.Tensors[a].Offsets[:], h.Tensors[b].Offsets[:]), strings.Compare(a, b))
+		return cmp.Or(slices.Compare(h.Tensors[a].Offsets, h.Tensors[b].Offsets), strings.Compare(a, b))
 	})
 	f := &File{Metadata: h.Metadata}
 	var end int64
 	for _, name := range names {
 		e := h.Tensors[name]
+		if len(e.Offsets) != 2 {
+			return nil, fmt.Errorf("safetensors: tensor %q has no data_offsets, or not two", name)
+		}
 		first, last := e.Offsets[0], e.Offsets[1]
 		if first != end || last < first || last > int64(len(data)) {
-			const format = "safetensors: tensor %q begins at byte %d and ends at byte %d, want it from %d on, " +
-				"to %d at most (a gap or an overlap)"
-			return nil, fmt.Errorf(format, name, first, last, end, len(data))
+			return nil, fmt.Errorf("safetensors: a gap or an overlap: tensor %q begins at byte %d, not at %d, and "+
+				"ends at byte %d of %d", name, first, end, last, len(data))
 		}
 		end = last
 		values, err := decode(e, data[first:last])

@@ -57,12 +57,6 @@ func Run(t testing.TB, b compute.Backend, graph func([]*Node) []*Node, inputs ..
 	return Must(exec.Call(inputs...))(t)
 }
 
-// Values returns the numbers of a tensor, row-major.
-func Values[T float32 | float64](t testing.TB, x *tensors.Tensor) []T {
-	t.Helper()
-	return Must(tensors.CopyFlatData[T](x))(t)
-}
-
 // Normal draws n numbers from the standard normal distribution.
 func Normal[F float32 | float64](rng *rand.Rand, n int) []F {
 	x := make([]F, n)

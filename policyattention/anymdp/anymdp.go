@@ -59,8 +59,7 @@ import (
 const (
 	// Features is the number of features of a token, Outputs what is written for each.
 	Features, Outputs = 4, 2
-	// Carrier is κ.
-	Carrier = 100
+	Carrier           = 100 // κ
 	// LogFloor is the least log mass that a token tells, relative to the likeliest action. The read-out that adds
 	// log π keeps any mass; that of the network alone leaves no action less than about e⁻¹⁶ = 1e-7, which is a
 	// guard like the paper's mixture with φ = 1e-7 A and costs as much.
@@ -237,9 +236,8 @@ func Shape() transformer.Config {
 	return c
 }
 
-// NewNetwork returns the network of a shape whose parameters tensor supplies by name, in plain Go:
-// float64 arithmetic in index order, with the same bits on every platform. It returns an
-// error when tensor does, and for a tensor of another size or with a value that is not finite.
+// NewNetwork returns the network of a shape whose parameters tensor supplies by name, in plain Go: in float64, with the
+// same bits on every platform. It returns tensor's errors, and one for another size or a value that is not finite.
 func NewNetwork(shape transformer.Config, tensor func(string) ([]float32, error)) (*engine.Network[float64], error) {
 	params, err := transformer.Flat(shape.Layout(), tensor)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -22,7 +23,7 @@ import (
 )
 
 // Config is everything that trained weights depend on, but for the backend's arithmetic. The network is trained by the
-// proximal loss on states that are drawn directly: see Contexts.
+// proximal loss on states that are drawn directly: see [Config.Context].
 type Config struct {
 	Recipe    string            `json:"recipe"` // "any"
 	Seed      uint64            `json:"seed"`   // identity: weights, contexts, order of examples
@@ -32,8 +33,7 @@ type Config struct {
 	Batch     int               `json:"batch"`
 	Steps     int               `json:"steps"`
 	Optimizer transformer.AdamW `json:"optimizer"`
-	// Attention is train.None where a token does not see the others of its state: an ablation.
-	Attention train.Attention `json:"attention,omitempty"`
+	Attention train.Attention   `json:"attention,omitempty"` // train.None, an ablation: tokens do not see each other
 }
 
 const name = "any"
@@ -82,16 +82,10 @@ func (c Config) Network() transformer.Config {
 
 // Job is the training run, for [train.Job.Run].
 func (c Config) Job() (train.Job, error) {
-	return train.Job{
-		Config: c,
-		Model: train.Transformer{
-			Network:   c.Network(),
-			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "any", "init")) },
-			Objective: loss,
-		},
-		Batches:   train.Batches{Data: c.data, Index: c.batch},
-		Optimizer: c.Optimizer, Steps: c.Steps, Release: c.release,
-	}, c.Validate()
+	start := func() []float32 { return c.Network().Init(seed.New(c.Seed, "any", "init")) }
+	return train.Job{Config: c, Model: train.Transformer{Network: c.Network(), Start: start, Objective: loss},
+		Batches: train.Batches{Data: c.data, Index: c.batch}, Optimizer: c.Optimizer, Steps: c.Steps,
+		Release: c.release}, c.Validate()
 }
 
 // batch returns the examples [Batch] of a step: some in a row, from a place drawn for the step.
@@ -106,9 +100,9 @@ func (c Config) batch(step int) []int32 {
 
 // data is the tokens [N, A, Features], updates [N, A], priors [N, A], units [N, A] and scales [N, A] of all examples.
 func (c Config) data() ([]*tensors.Tensor, error) {
-	contexts, a := c.Contexts(), []int{c.Actions}
-	return train.Arrays(len(contexts), func(i int) ([][]float64, error) {
-		x := contexts[i]
+	a := []int{c.Actions}
+	return train.Arrays(c.Examples, func(i int) ([][]float64, error) {
+		x := c.Context(i)
 		row := Encode(x.Update, x.Prior)
 		return [][]float64{slices.Concat(row.Tokens...), x.Update, x.Prior, row.Unit, row.Scale}, nil
 	}, []int{c.Actions, Features}, a, a, a, a)
@@ -199,11 +193,7 @@ func (c Config) Changes() string {
 // Key, Name and Seconds are what the experiments ask of a training run, see method.Training.
 func (c Config) Key() string { return name }
 func (c Config) Name() string {
-	recipe := name
-	if changes := c.Changes(); changes != "" {
-		recipe += "," + changes
-	}
-	return fmt.Sprintf("%s-%d", recipe, c.Seed)
+	return fmt.Sprintf("%s-%d", strings.TrimSuffix(name+","+c.Changes(), ","), c.Seed)
 }
 func (c Config) Seconds() float64 { return 4e-5 * float64(c.Steps*c.Batch*c.Actions) }
 
@@ -214,38 +204,28 @@ type Context struct {
 	Update, Prior []float64
 }
 
-// Contexts draws the contexts on which c trains. They are drawn directly, not from runs on problems: what a loop can
-// meet is a prior and an update, and the distribution covers both beyond what loops reach.
+// Context draws a context on which c trains. It is drawn directly, not from runs on problems: what a loop can meet is a
+// prior and an update, and the distribution covers both beyond what loops reach.
 //
 //   - The update is Gaussian, or nearly tied but for some actions, or heavy-tailed, so
 //     that one action is far from all others, or uniform. In four of ten states some actions
 //     lie below a cliff, lower by up to Deepest, log-uniform, where the others span 1.
-//   - The prior has a scale from 1/20 to 3,000 separations, log-uniform: from early rounds
-//     with large steps to masses that take hundreds of rounds to move. It is Gaussian,
-//     uniform, or has one action dominate.
+//   - The prior has a scale from 1/20 to 3,000 separations, log-uniform: from early rounds with large steps to masses
+//     that take hundreds of rounds to move. It is Gaussian, uniform, or has one action dominate.
 //   - A state has from 2 actions to all; the remaining tokens are copies of some of them,
 //     which are actions in their own right, exactly tied. So every sequence has the same
 //     length, and what an action is given does not depend on how many there are.
 //
 // The two are drawn independently: any action can be the best one, whatever its mass.
-func (c Config) Contexts() []Context {
-	all := make([]Context, c.Examples)
-	for i := range all {
-		all[i] = c.draw(seed.New(c.Seed, "any", "context", i))
-	}
-	return all
-}
-
-func (c Config) draw(rng *rand.Rand) Context {
-	n := c.Actions
+func (c Config) Context(example int) Context {
+	rng, n := seed.New(c.Seed, "any", "context", example), c.Actions
 	update, prior := drawUpdate(rng, n), drawPrior(rng, n)
 	distinct := 2 + rng.IntN(n-1)
 	cliffs, deep := rng.IntN(2)*rng.IntN(distinct), numeric.Exp(rng.Float64()*numeric.Log(c.Deepest))
 	span := slices.Max(update[:distinct]) - slices.Min(update[:distinct])
 	for a := range n {
-		of := a
 		if a >= distinct {
-			of = rng.IntN(distinct)
+			of := rng.IntN(distinct)
 			update[a], prior[a] = update[of], prior[of]
 		} else if update[a] /= span; a < cliffs {
 			update[a] -= deep

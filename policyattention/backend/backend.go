@@ -36,18 +36,13 @@ import (
 // ErrNoPlugin is wrapped by errors of New that say that no plugin's file was found, or that the program has no XLA.
 var ErrNoPlugin = errors.New("no PJRT plugin")
 
-// A Driver makes backends that are not in pure Go.
-type Driver interface {
+// XLA makes backends that are not in pure Go. Package xla sets it.
+var XLA interface {
 	// New loads a plugin, such as cpu or cuda. Its error wraps ErrNoPlugin if there is none.
 	New(plugin, options string) (compute.Backend, error)
 	// Describe describes what New returned, and says of others that it does not know them.
 	Describe(b compute.Backend) (d Description, ok bool)
 }
-
-var driver Driver
-
-// Register is called by package xla.
-func Register(d Driver) { driver = d }
 
 // New returns the backend called name. An empty name means the value of GOMLX_BACKEND, or, where that is empty too, go.
 // A backend that cannot be had is an error.
@@ -61,10 +56,10 @@ func New(name string) (b compute.Backend, err error) {
 	switch {
 	case kind == "go": // operations in the order in which they are built: a graph says what memory is free when
 		b, err = gobackend.New("ops_sequential,creation_order," + config)
-	case driver == nil:
+	case XLA == nil:
 		err = fmt.Errorf(`%w: built without XLA (import _ "icrl/policyattention/backend/xla", with cgo)`, ErrNoPlugin)
 	default:
-		b, err = driver.New(cmp.Or(plugin, "cpu"), options)
+		b, err = XLA.New(cmp.Or(plugin, "cpu"), options)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("backend: %q: %w", name, err)
@@ -99,8 +94,8 @@ type Stretch struct {
 // Describe describes a backend that New returned.
 func Describe(b compute.Backend) Description {
 	d := Description{Name: gobackend.BackendName}
-	if driver != nil {
-		if of, ok := driver.Describe(b); ok {
+	if XLA != nil {
+		if of, ok := XLA.Describe(b); ok {
 			d = of
 		}
 	}
@@ -120,22 +115,26 @@ func OnCPU(b compute.Backend) bool {
 // Processor returns the name of this machine's processor, with its family and model, where the
 // kernel tells them: virtual machines often name no more than the brand.
 func Processor() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	says := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		key, value, _ := strings.Cut(line, ":")
-		if key = strings.TrimSpace(key); says[key] == "" { // of the first processor
-			says[key] = strings.TrimSpace(value)
-		}
-	}
+	says := told("/proc/cpuinfo")
 	name := says["model name"]
 	if family, model := says["cpu family"], says["model"]; name != "" && family != "" && model != "" {
 		name += fmt.Sprintf(", family %s model %s", family, model)
 	}
 	return name
+}
+
+// told returns what the kernel tells in a file of lines "key: value": the first of each key, such as of the first
+// processor; nothing where there is no such file.
+func told(file string) map[string]string {
+	text, _ := os.ReadFile(file)
+	says := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(line, ":")
+		if key = strings.TrimSpace(key); says[key] == "" {
+			says[key] = strings.TrimSpace(value)
+		}
+	}
+	return says
 }
 
 // ProcessorTime returns the processor time of all threads of this process so far, or 0 where the system does not tell.
@@ -147,13 +146,9 @@ func ProcessorTime() time.Duration {
 // PeakMemory returns the largest memory of this process so far in bytes, or 0 where the system does not tell.
 func PeakMemory() int64 {
 	// On Linux, what getrusage says begins with the peak of the program that started this one.
-	if status, err := os.ReadFile("/proc/self/status"); err == nil {
-		for line := range strings.Lines(string(status)) {
-			var kilobytes int64
-			if n, _ := fmt.Sscanf(line, "VmHWM: %d kB", &kilobytes); n == 1 {
-				return kilobytes * 1024
-			}
-		}
+	var kilobytes int64
+	if n, _ := fmt.Sscanf(told("/proc/self/status")["VmHWM"], "%d kB", &kilobytes); n == 1 {
+		return kilobytes * 1024
 	}
 	peak := int64(self().Maxrss)
 	if runtime.GOOS != "darwin" {

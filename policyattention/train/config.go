@@ -5,8 +5,8 @@
 //
 // The trainer is open to other methods. A [Job] is a training run of any [Trainable], a model that
 // says which parameters it has and builds its loss, on [Batches]: indices into a fixed set, or rollouts
-// that the current weights make. A [Session] makes its steps (session.go); [Job.Run] makes
-// them all, so that a run that is killed goes on and ends in the same bytes (run.go).
+// that the current weights make. A [Session] makes its steps; [Job.Run] makes them all, so that a run that is killed
+// goes on and ends in the same bytes.
 //
 // The paper leaves open how contexts are drawn, how π enters a token and how logits are read out: see Recipe.
 package train
@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
@@ -48,22 +47,17 @@ var Objectives = []Objective{Proximal, PMDTarget, RewardOnly, Critic}
 type Readout string
 
 const (
-	// NetworkReadout takes the output as it is: logits of π̂, or Q.
-	NetworkReadout Readout = "network"
-	// PriorReadout adds log π to an actor's logits, the part that needs no learning.
-	PriorReadout Readout = "prior"
+	NetworkReadout Readout = "network" // takes the output as it is: logits of π̂, or Q
+	PriorReadout   Readout = "prior"   // adds log π to an actor's logits, the part that needs no learning
 )
 
 // Attention names which tokens see each other: an ablation, not in the paper.
 type Attention string
 
 const (
-	// Everything is the paper's: a token sees itself and all before it.
-	Everything Attention = ""
-	// WithinState lets a pair see pairs of its own state only.
-	WithinState Attention = "state"
-	// None lets a pair see itself only: the network is a function of each token.
-	None Attention = "none"
+	Everything  Attention = ""      // the paper's: a token sees itself and all before it
+	WithinState Attention = "state" // a pair sees pairs of its own state only
+	None        Attention = "none"  // a pair sees itself only: the network is a function of each token
 	// Equivariant lets a pair see all pairs, and no pair is told which action it is of: actions in another
 	// order, in any state, have their outputs in that order.
 	Equivariant Attention = "equivariant"
@@ -96,10 +90,8 @@ type Recipe struct {
 // Plain stands for the paper: π enters as it is and the network alone writes the logits. Its distribution of contexts
 // and the averaging were chosen on calibration problems.
 func Plain() Recipe {
-	return Recipe{
-		Name: "plain", Policy: "raw", Readout: NetworkReadout,
-		Contexts: "pmd-trajectories", Rounds: 40, Early: 7, Relabel: true, EtaMin: 0.4, EtaMax: 1.2, Average: true,
-	}
+	return Recipe{Name: "plain", Policy: "raw", Readout: NetworkReadout, Contexts: "pmd-trajectories", Rounds: 40,
+		Early: 7, Relabel: true, EtaMin: 0.4, EtaMax: 1.2, Average: true}
 }
 
 // Prior is Plain with log π added to the logits, so that the network has to
@@ -137,13 +129,9 @@ type Config struct {
 // Training MDPs come from the root that the seed names; set Task for another.
 func Standard(objective Objective, recipe Recipe, seed uint64, states int) Config {
 	network := transformer.Standard(1)
-	return Config{
-		Objective: objective, Recipe: recipe, Seed: seed, Task: seed,
-		Sizes: []int{states}, Slots: states, Actions: mdp.Actions,
-		MDPs: 24, Examples: 2048, Samples: 6, Batch: 64, Steps: 51_200,
-		Layers: network.Layers, Heads: network.Heads, Width: network.Width, Hidden: network.Hidden,
-		Optimizer: transformer.StandardAdamW(),
-	}
+	return Config{Objective: objective, Recipe: recipe, Seed: seed, Task: seed, Sizes: []int{states}, Slots: states,
+		Actions: mdp.Actions, MDPs: 24, Examples: 2048, Samples: 6, Batch: 64, Steps: 51_200, Layers: network.Layers,
+		Heads: network.Heads, Width: network.Width, Hidden: network.Hidden, Optimizer: transformer.StandardAdamW()}
 }
 
 // States returns S.
@@ -156,10 +144,8 @@ func (c Config) Network() transformer.Config {
 		features += c.States()
 	}
 	group := map[Attention]int{None: 1, WithinState: c.Actions}[c.Attention]
-	return transformer.Config{
-		Features: features, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden,
-		Outputs: 1, Group: group, Unordered: c.Attention == Equivariant,
-	}
+	return transformer.Config{Features: features, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden,
+		Outputs: 1, Group: group, Unordered: c.Attention == Equivariant}
 }
 
 // Beyond these no run fits a machine, and products of numbers could overflow.
@@ -175,12 +161,10 @@ func (c Config) Validate() error {
 	switch {
 	case !slices.Contains(Objectives, c.Objective):
 		return bad("unknown objective %q, want one of %q", c.Objective, Objectives)
-	case r.Policy != Plain().Policy:
-		return bad("recipe %q: unknown policy input %q", r.Name, r.Policy)
+	case r.Policy != Plain().Policy || r.Contexts != Plain().Contexts:
+		return bad("recipe %q: unknown policy input %q or distribution of contexts %q", r.Name, r.Policy, r.Contexts)
 	case r.Readout != NetworkReadout && r.Readout != PriorReadout || r.Readout == PriorReadout && c.Objective == Critic:
 		return bad("recipe %q: no readout %q of objective %q", r.Name, r.Readout, c.Objective)
-	case r.Contexts != Plain().Contexts:
-		return bad("recipe %q: unknown distribution of contexts %q", r.Name, r.Contexts)
 	case r.Rounds < 0 || r.Early < 0 || max(r.Rounds, r.Early) > most:
 		return bad("recipe %q: at most %d rounds, early %d: want 0 to %d of each", r.Name, r.Rounds, r.Early, most)
 	case !(0 < r.EtaMin && r.EtaMin <= r.EtaMax && r.EtaMax < 1e6):
@@ -191,10 +175,8 @@ func (c Config) Validate() error {
 		return bad("attention %q of a critic, whose queries see transitions", c.Attention)
 	case len(c.Sizes) != 1 || c.Sizes[0] < 2 || c.Sizes[0] != c.Slots:
 		return bad("sizes %v in %d slots, want one size of at least 2, in as many slots", c.Sizes, c.Slots)
-	case c.Slots > widest:
-		return bad("%d slots, want at most %d", c.Slots, widest)
-	case c.Actions < 2 || c.Actions > widest:
-		return bad("%d actions, want 2 to %d", c.Actions, widest)
+	case c.Actions < 2 || max(c.Slots, c.Actions) > widest:
+		return bad("%d slots, want at most %d; %d actions, want 2 to %d", c.Slots, widest, c.Actions, widest)
 	case min(c.MDPs, c.Examples, c.Batch, c.Steps) < 1 || max(c.MDPs, c.Examples) > most || c.Steps > 1<<30:
 		return bad("%d MDPs, %d examples, batch %d, %d steps: want 1 or more, at most %d MDPs and examples, 2^30 steps",
 			c.MDPs, c.Examples, c.Batch, c.Steps, most)
@@ -223,11 +205,9 @@ func (c Config) Job() (Job, error) {
 	if c.Objective == Critic {
 		names = []string{"tokens", "exact"}
 	}
-	return Job{
-		Config: c, Model: Transformer{c.Network(), c.start, c.loss},
-		Batches:   Batches{Names: names, Data: c.data, Index: c.order()},
-		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
-	}, c.Validate()
+	return Job{Config: c, Model: Transformer{c.Network(), c.start, c.loss},
+		Batches: Batches{Names: names, Data: c.data, Index: c.order()}, Optimizer: c.Optimizer, Steps: c.Steps,
+		Snapshots: c.Snapshots, Average: c.Recipe.Average}, c.Validate()
 }
 
 // start draws the initial parameters.
@@ -281,21 +261,6 @@ func (o Objective) rows(logp, prior, gain *Node) *Node {
 	}
 }
 
-// usual are budgets of the presets smoke and paper, which names leave out.
-var usual = []int{10, 51_200, 6_400}
-
-// Key, Name and Seconds are what the experiments ask of a training run, see method.Training.
-func (c Config) Key() string { return "training" }
-
-// Name returns objective-recipe-S8-18100, with the steps before the size where they are not usual.
-func (c Config) Name() string {
-	parts := []string{string(c.Objective), c.Recipe.Name}
-	if !slices.Contains(usual, c.Steps) {
-		parts = append(parts, fmt.Sprint(c.Steps))
-	}
-	return strings.Join(append(parts, fmt.Sprintf("S%d", c.States()), fmt.Sprint(c.Seed)), "-")
-}
-
 // Rates of one core of a current x86 server (AVX-512): a training step of a Transformer costs about so many seconds a
 // token of its batch, and a little more the longer the context, for attention. Within a factor of two elsewhere.
 const (
@@ -303,7 +268,19 @@ const (
 	SecondsPerContext = 1e-8 // a token and token of context
 )
 
-// Seconds returns about how long the run takes on one core.
+// usual are budgets of the presets smoke and paper, which names leave out.
+var usual = []int{10, 51_200, 6_400}
+
+// Key, Name and Seconds are what the experiments ask of a training run, see method.Training. Name is like
+// objective-recipe-S8-18100, with the steps before the size where they are not usual.
+func (c Config) Key() string { return "training" }
+func (c Config) Name() string {
+	name := fmt.Sprintf("%s-%s", c.Objective, c.Recipe.Name)
+	if !slices.Contains(usual, c.Steps) {
+		name += fmt.Sprintf("-%d", c.Steps)
+	}
+	return fmt.Sprintf("%s-S%d-%d", name, c.States(), c.Seed)
+}
 func (c Config) Seconds() float64 {
 	tokens := float64(c.ContextTokens())
 	return float64(c.Steps*c.Batch) * tokens * (SecondsPerToken + SecondsPerContext*tokens)

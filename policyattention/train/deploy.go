@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -8,9 +9,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
+	"icrl/internal/safetensors"
 	"icrl/policyattention/control"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/transformer"
 	"icrl/policyattention/transformer/engine"
 )
 
@@ -37,7 +40,7 @@ func Load(path string) (*Model, error) {
 		const format = "train: not the weights that were asked for: of the configuration %.40s…: %w (in %s)"
 		return nil, fmt.Errorf(format, config, err, path)
 	}
-	params, err := flat(path, f, c.Network().Layout())
+	params, err := transformer.Flat(c.Network().Layout(), safetensors.Floats(f))
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +92,6 @@ func (m *Model) answers(batch []control.Context, encode func(control.Context, []
 
 // check refuses invalid contexts, sizes that the network cannot take, and a critic's without their MDP.
 func (m *Model) check(batch []control.Context) error {
-	if len(batch) == 0 {
-		return fmt.Errorf("train: an empty batch")
-	}
 	states, actions := m.Config.States(), m.Config.Actions
 	for _, x := range batch {
 		err := x.Check(states, actions)
@@ -118,13 +118,10 @@ func (m *Model) Actor() (control.Actor, error) {
 	return actor{m}, nil
 }
 
-type actor struct{ *Model }
+type actor struct{ *Model } // a control.Actor
 
-// Act implements control.Actor.
 func (m actor) Act(batch []control.Context) ([]pmd.Policy, error) {
-	tables, err := m.answers(batch, func(x control.Context, into []float32) {
-		m.Config.actorTokens(into, x.Pi, x.Q, x.Eta)
-	})
+	tables, err := m.answers(batch, m.Config.actorTokens)
 	policies := make([]pmd.Policy, len(tables))
 	for i, logits := range tables {
 		policies[i].Pi = logits
@@ -143,14 +140,12 @@ func (m actor) Act(batch []control.Context) ([]pmd.Policy, error) {
 
 // Trace returns every intermediate result of the network on an actor's context.
 func (m *Model) Trace(x control.Context) (*engine.Trace, error) {
-	if _, err := m.Actor(); err != nil {
-		return nil, err
-	}
-	if err := m.check([]control.Context{x}); err != nil {
+	_, err := m.Actor()
+	if err = cmp.Or(err, m.check([]control.Context{x})); err != nil {
 		return nil, err
 	}
 	flat := make([]float32, m.Config.ContextTokens()*m.Config.Network().Features)
-	m.Config.actorTokens(flat, x.Pi, x.Q, x.Eta)
+	m.Config.actorTokens(x, flat)
 	return m.network.Trace(flat)
 }
 
@@ -163,12 +158,11 @@ func (m *Model) Critic(root uint64) (control.Critic, error) {
 	return critic{m, root}, nil
 }
 
-type critic struct {
+type critic struct { // a control.Critic
 	*Model
 	root uint64
 }
 
-// Evaluate implements control.Critic.
 func (m critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	return m.answers(batch, func(x control.Context, into []float32) {
 		rng := seed.New(m.root, "critic", x.Problem, x.Round)

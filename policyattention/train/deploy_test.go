@@ -188,7 +188,7 @@ func TestDeployErrors(t *testing.T) {
 	}
 	for want, batch := range map[string][]control.Context{
 		"the MDP is [4":     contexts(t, 4, 1),
-		"empty":             nil,
+		"0 sequences":       nil,
 		"equal to NaN":      bad,
 		"policy is missing": spoiled(func(x *control.Context) { x.Pi = nil }),
 		"sums to 0":         spoiled(func(x *control.Context) { x.Pi = mat.NewDense(3, 2, nil) }),

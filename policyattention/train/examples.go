@@ -49,11 +49,8 @@ func (c Config) context(example int, problems []mdp.Problem) (x control.Context,
 		return x, err
 	}
 	x.Eta = c.Recipe.EtaMin + (c.Recipe.EtaMax-c.Recipe.EtaMin)*rng.Float64()
-	rounds := c.Recipe.Rounds
-	if example%2 == 1 {
-		rounds = c.Recipe.Early
-	}
-	for range rng.IntN(rounds + 1) {
+	most := []int{c.Recipe.Rounds, c.Recipe.Early}[example%2]
+	for range rng.IntN(most + 1) {
 		before := x.Q
 		if x, err = next(x); err != nil {
 			return x, err
@@ -92,7 +89,7 @@ func next(x control.Context) (control.Context, error) {
 // actorTokens writes the tokens [S·A, features] of a context, one per state-action pair in row-major order:
 //
 //	[ one-hot of s (S) | one-hot of a (A), 0 if Equivariant | π | Q | η ]
-func (c Config) actorTokens(tokens []float32, pi, q *mat.Dense, eta float64) {
+func (c Config) actorTokens(x control.Context, tokens []float32) {
 	features := c.Network().Features
 	for s := range c.States() {
 		for a := range c.Actions {
@@ -102,7 +99,7 @@ func (c Config) actorTokens(tokens []float32, pi, q *mat.Dense, eta float64) {
 				token[c.States()+a] = 1
 			}
 			scalars := token[c.States()+c.Actions:]
-			scalars[0], scalars[1], scalars[2] = float32(pi.At(s, a)), float32(q.At(s, a)), float32(eta)
+			scalars[0], scalars[1], scalars[2] = float32(x.Pi.At(s, a)), float32(x.Q.At(s, a)), float32(x.Eta)
 		}
 	}
 }
@@ -149,27 +146,19 @@ func (c Config) ContextTokens() int {
 // samples are m generative transitions of every state-action pair.
 type samples struct {
 	successors []int      // s' [S·A·m]
-	rewards    []float64  // r(s,a) of each pair [S·A]
+	rewards    []float64  // r(s,a) of each pair [S·A], −Inf where there is no action
 	values     []float64  // ⟨π̂(·|s),Q_k(s,·)⟩ of each state [S]
 	mean       *mat.Dense // mean target r + γv' of each pair [S, A]
 }
 
 // sample draws transitions of m for a critic shown the returned policy pi and Q_k.
 func (c Config) sample(rng *rand.Rand, m *mdp.MDP, pi, q *mat.Dense) samples {
-	out := samples{values: m.StateValues(pi, q), mean: mat.NewDense(m.States(), m.Actions(), nil)}
+	out := samples{rewards: m.R.RawMatrix().Data, values: m.StateValues(pi, q), mean: mat.DenseCopyOf(m.R)}
 	mean := out.mean.RawMatrix().Data
 	for pair := range mean {
-		if !m.Exists(pair/c.Actions, pair%c.Actions) {
-			out.rewards, mean[pair] = append(out.rewards, math.Inf(-1)), math.Inf(-1)
-			continue
-		}
-		for i := range c.Samples {
-			reward, successor := m.Transition(rng, pair/c.Actions, pair%c.Actions)
+		for i := 0; i < c.Samples && m.Exists(pair/c.Actions, pair%c.Actions); i++ {
+			_, successor := m.Transition(rng, pair/c.Actions, pair%c.Actions)
 			out.successors = append(out.successors, successor)
-			if i == 0 {
-				out.rewards = append(out.rewards, reward)
-				mean[pair] = reward
-			}
 			mean[pair] += m.Gamma * out.values[successor] / float64(c.Samples)
 		}
 	}
@@ -228,7 +217,7 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 			}
 			return [][]float32{into, exact}, nil
 		}
-		c.actorTokens(into, x.Pi, x.Q, x.Eta)
+		c.actorTokens(x, into)
 		var prior, gain []float32
 		for pair, q := range x.Q.RawMatrix().Data {
 			prior = append(prior, float32(math.Max(numeric.Log(x.Pi.RawMatrix().Data[pair]), control.LogFloor)))

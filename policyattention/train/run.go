@@ -55,9 +55,6 @@ func (j Job) Run(ctx context.Context, b compute.Backend, dir string, progress fu
 	if j.Alone != nil {
 		return j.Alone(ctx, dir, progress)
 	}
-	if err := j.validate(); err != nil {
-		return nil, err
-	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
@@ -128,10 +125,8 @@ func (j Job) advance(ctx context.Context, b compute.Backend, dir string, s *stat
 
 // result checks and returns what a finished run has left.
 func (j Job) result(dir string, s *state) (*Result, error) {
-	r := &Result{
-		Weights: filepath.Join(dir, "weights.safetensors"), Snapshots: map[int]string{}, Losses: s.losses,
-		WallSeconds: s.wall, CPUSeconds: s.cpu, StepsPerSecond: float64(j.Steps) / s.wall, Stretches: s.stretches,
-	}
+	r := &Result{Weights: filepath.Join(dir, "weights.safetensors"), Snapshots: map[int]string{}, Losses: s.losses,
+		WallSeconds: s.wall, CPUSeconds: s.cpu, StepsPerSecond: float64(j.Steps) / s.wall, Stretches: s.stretches}
 	if err := j.Check(r.Weights, j.Steps); err != nil {
 		// The state is the record; the weights are taken from it.
 		if err := j.saveWeights(r.Weights, s); err != nil {
@@ -297,8 +292,7 @@ func (j Job) named(params []float32) (all []safetensors.Tensor) {
 	return all
 }
 
-// Params reads the weights after a step of this very job as the flat parameter vector. It returns an error for any
-// other file, and for one that has been changed since.
+// Params reads the flat parameters after a step of this very job. It refuses any other file, and one that was changed.
 func (j Job) Params(path string, step int) ([]float32, error) {
 	f, err := open(path)
 	if err != nil {
@@ -309,16 +303,7 @@ func (j Job) Params(path string, step int) ([]float32, error) {
 		return nil, fmt.Errorf("train: %s holds step %s of configuration %.12s, want step %d of %.12s", path, at,
 			f.Metadata["config_sha256"], step, Hash(config))
 	}
-	return flat(path, f, j.Model.Layout())
-}
-
-// flat returns the parameters of a layout that a file of weights holds.
-func flat(path string, f *safetensors.File, layout []transformer.Tensor) ([]float32, error) {
-	params, err := transformer.Flat(layout, safetensors.Floats(f))
-	if err != nil {
-		return nil, fmt.Errorf("train: %s: %w", path, err)
-	}
-	return params, nil
+	return transformer.Flat(j.Model.Layout(), safetensors.Floats(f))
 }
 
 // Check returns an error unless a file holds the weights after a step of this very job.
@@ -343,10 +328,7 @@ func digest(f *safetensors.File) (string, error) {
 	bare := safetensors.File{Metadata: maps.Clone(f.Metadata), Tensors: f.Tensors}
 	delete(bare.Metadata, "sha256")
 	b, err := safetensors.Marshal(&bare)
-	if err != nil {
-		return "", err
-	}
-	return Hash(b), nil
+	return Hash(b), err
 }
 
 // open reads a file that write stored.

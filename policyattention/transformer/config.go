@@ -163,8 +163,7 @@ func StandardAdamW() AdamW {
 	return AdamW{LearningRate: 3e-4, WeightDecay: 1e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
 }
 
-// Validate returns an error unless the rates are positive (the decay of weights may be 0) and
-// below 10⁶, and those of the moments in [0, 1).
+// Validate wants positive rates (the decay of weights may be 0) below 10⁶, and those of the moments in [0, 1).
 func (o AdamW) Validate() error {
 	if !(o.LearningRate > 0 && o.LearningRate < 1e6 && o.WeightDecay >= 0 && o.WeightDecay < 1e6 &&
 		o.Epsilon > 0 && o.Epsilon < 1e6 && o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1 &&

@@ -20,12 +20,9 @@ type Network struct {
 	p      map[string]*Node // parameters by name
 }
 
-// Bind returns the network with the flat parameter vector [Size].
-func Bind(c Config, params *Node) *Network { return &Network{c, Parameters(c, params)} }
-
-// Parameters returns the tensors of the flat parameter vector [Size] by name. It panics, as GoMLX does while a graph is
-// built, if the configuration is invalid or the vector has another shape.
-func Parameters(c Config, params *Node) map[string]*Node {
+// Bind returns the network with the flat parameter vector [Size]. It panics, as GoMLX does while a graph is built, if
+// the configuration is invalid or the vector has another shape.
+func Bind(c Config, params *Node) *Network {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
@@ -36,7 +33,7 @@ func Parameters(c Config, params *Node) map[string]*Node {
 	for _, t := range c.Layout() {
 		p[t.Name] = Reshape(Slice(params, AxisRange(t.Offset, t.Offset+t.Size())), t.Shape...)
 	}
-	return p
+	return &Network{c, p}
 }
 
 // Vectors maps tokens [B, T, Features] to the outputs [B, T, Outputs]. Those of a token
@@ -81,18 +78,14 @@ func (n *Network) attention(block string, x *Node) *Node {
 	scores := Einsum("bqhd,bkhd->bhqk", part(0), part(1)) // [B, Heads, T, T]
 	scores = MulScalar(scores, 1/math.Sqrt(float64(d)))   // [B, Heads, T, T]
 	if !c.Unordered {
-		scores = Add(scores, causalMask(scores, t)) // [B, Heads, T, T]
+		// Scores of keys that are later than the query are below all others.
+		g, shape := x.Graph(), shapes.Make(dtypes.Int32, 1, 1, t, t)
+		seen := GreaterOrEqual(Iota(g, shape, 2), Iota(g, shape, 3))                            // [1, 1, T, T]
+		scores = Add(scores, Where(seen, ScalarZero(g, x.DType()), Scalar(g, x.DType(), -1e9))) // [B, Heads, T, T]
 	}
 	weights := Softmax(scores, -1)                         // [B, Heads, T, T], rows sum to 1
 	mixed := Einsum("bhqk,bkhd->bqhd", weights, part(2))   // [B, T, Heads, d]
 	return n.linear(block+"out", Reshape(mixed, b, t, -1)) // [B, T, Width]
-}
-
-// causalMask is 0 where the key is not later than the query, and below every score elsewhere: [1, 1, T, T].
-func causalMask(like *Node, t int) *Node {
-	g, shape := like.Graph(), shapes.Make(dtypes.Int32, 1, 1, t, t)
-	seen := GreaterOrEqual(Iota(g, shape, 2), Iota(g, shape, 3)) // query ≥ key
-	return Where(seen, ScalarZero(g, like.DType()), Scalar(g, like.DType(), -1e9))
 }
 
 // norm is LayerNorm over the features, x [B, T, Width] → [B, T, Width]:

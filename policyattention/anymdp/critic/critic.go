@@ -39,10 +39,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
+	"icrl/policyattention/anymdp"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/transformer"
 )
 
 // Counts is how often the pairs of a problem have led where.
@@ -69,12 +71,11 @@ type Critic struct {
 // memory is what is kept of a problem.
 type memory struct {
 	Counts
-	mdp     *mdp.MDP
-	round   int
-	rewards []float64 // r of each pair
-	sum     []float64 // Σ_{j≤k} v_j [S]
-	said    []float64 // p̂_{k−1}·Σ_{j<k} v_j of each pair
-	anchor  *anchor   // nil without
+	mdp    *mdp.MDP
+	round  int
+	sum    []float64 // Σ_{j≤k} v_j [S]
+	said   []float64 // p̂_{k−1}·Σ_{j<k} v_j of each pair
+	anchor *anchor   // nil without
 }
 
 // Evaluate implements control.Critic. It returns an error for an invalid context, and
@@ -117,8 +118,8 @@ func (c *Critic) remember(x control.Context) (*memory, error) {
 	m := c.problems[x.Problem]
 	if m == nil || m.mdp != x.MDP || x.Round <= m.round {
 		pairs := states * actions
-		m = &memory{mdp: x.MDP, rewards: make([]float64, pairs), sum: make([]float64, states)}
-		m.States, m.Next, m.said = states, make([][]float64, pairs), make([]float64, pairs)
+		m = &memory{mdp: x.MDP, sum: make([]float64, states), said: make([]float64, pairs)}
+		m.States, m.Next = states, make([][]float64, pairs)
 		for pair := range m.Next {
 			m.Next[pair] = make([]float64, states)
 		}
@@ -134,13 +135,12 @@ func (c *Critic) remember(x control.Context) (*memory, error) {
 			continue
 		}
 		for range c.Samples {
-			reward, successor := x.MDP.Transition(rng, pair/actions, pair%actions)
-			m.rewards[pair] = reward
+			_, successor := x.MDP.Transition(rng, pair/actions, pair%actions)
 			next[successor]++
 		}
 	}
 	if x.Round == 0 && m.Total == 0 {
-		m.anchor = newAnchor(x, m.rewards)
+		m.anchor = newAnchor(x)
 	}
 	m.Total += c.Samples
 	floats.Add(m.sum, x.MDP.StateValues(x.Pi, x.Q))
@@ -162,7 +162,7 @@ func (m *memory) answer(rows [][]float64) []float64 {
 			continue
 		}
 		all := numeric.Dot(p, m.sum)
-		q[pair] = m.rewards[pair] + float64(m.mdp.Gamma*(all-m.said[pair]))
+		q[pair] = m.mdp.R.RawMatrix().Data[pair] + float64(m.mdp.Gamma*(all-m.said[pair]))
 		m.said[pair] = all
 	}
 	return q
@@ -174,9 +174,8 @@ type anchor struct {
 	means  []float64 // of the values under P, of each pair
 }
 
-// newAnchor returns the anchor of the context of round 0 and the rewards r of each pair; nil
-// where the table says nothing, as γ is 0 or all values are equal.
-func newAnchor(x control.Context, rewards []float64) *anchor {
+// newAnchor returns the anchor of a context of round 0; nil where its table says nothing: γ is 0 or all values equal.
+func newAnchor(x control.Context) *anchor {
 	states, actions := x.Pi.Dims()
 	pi0 := mat.NewDense(states, actions, nil)
 	for s := range states {
@@ -197,7 +196,7 @@ func newAnchor(x control.Context, rewards []float64) *anchor {
 	for s, v := range a.values {
 		a.values[s] = scaled(v)
 	}
-	for pair, r := range rewards {
+	for pair, r := range x.MDP.R.RawMatrix().Data {
 		a.means[pair] = scaled((x.Q.RawMatrix().Data[pair] - r) / x.MDP.Gamma)
 	}
 	return a
@@ -236,4 +235,101 @@ func (a *anchor) tilt(pair int, p []float64) {
 		}
 	}
 	copy(p, w)
+}
+
+const (
+	Features = 7  // of a token
+	Slots    = 16 // tokens of the sequences that the network was trained on
+	Most     = 6  // the largest logit of a virtual packet, in size
+)
+
+// tokens encodes the first pairs of a problem, each as a sequence with a token for each successor state s'. With n(s')
+// of the N packets of the pair,
+//
+//	[ n/N | n/(n+1) | S/(S+N) | ρ | log(1+E)/10 | log S/4 | 1 ]
+//
+// where E is the number of pairs of packets, each of one state-action pair, in the whole problem, and
+//
+//	ρ = (c S − 1)/(S − 1),  c the share of these E that agree on s'.
+//
+// The expectation of ρ is 1/(S α + 1) where rows are from Dirichlet(α, …, α): what all pairs of the problem tell
+// about how concentrated its rows are. It is ½ while E is 0. Sequences are filled up to [Slots] tokens with zeros,
+// which stand for no state. Tokens have no positions, so that the network is equivariant to renaming states, and pairs
+// are not seen together; nothing says how many actions there are, and no reward, value or discount factor is seen.
+func (c *Counts) tokens(pairs int) [][][]float64 {
+	states, total := float64(c.States), float64(c.Total)
+	agree, of, agreement := 0.0, float64(len(c.Next)*c.Total*(c.Total-1)), .5
+	for _, row := range c.Next {
+		for _, n := range row {
+			agree += float64(n * (n - 1))
+		}
+	}
+	if of > 0 && c.States > 1 {
+		agreement = (float64(agree/of*states) - 1) / (states - 1)
+	}
+	evidence, all := numeric.Log(1+of/2)/10, make([][][]float64, pairs)
+	for pair := range all {
+		all[pair] = make([][]float64, max(Slots, c.States))
+		for s := range all[pair] {
+			token := make([]float64, Features)
+			if s < c.States {
+				n := c.Next[pair][s]
+				copy(token, []float64{n / total, n / (n + 1), states / (states + total), agreement, evidence,
+					numeric.Log(states) / 4, 1})
+				for k, v := range token {
+					token[k] = float64(float32(v)) // as networks are trained on
+				}
+			}
+			all[pair][s] = token
+		}
+	}
+	return all
+}
+
+// Learned is the estimator of a network. It writes o(s') for each token, and the answer is softmax attention: over the
+// N packets of the pair, whose logits are 0, and over one virtual packet a state, whose logit is ℓ = 6 tanh(o/6):
+//
+//	p̂(s') = (n(s') + e^ℓ(s')) / (N + Σ e^ℓ).
+//
+// So an answer is always a convex combination of values of states. It is a residual read-out: the frequencies of the
+// packets are given, and what to hold of them is learned. As N grows it becomes them, whatever the network says.
+func Learned(forward anymdp.Forward) Estimator {
+	return func(c *Counts) ([][]float64, error) {
+		outputs, err := forward(c.tokens(len(c.Next)))
+		if err != nil {
+			return nil, err
+		}
+		rows := make([][]float64, len(outputs))
+		for pair, n := range c.Next {
+			row, sum := make([]float64, c.States), 0.0
+			for s, o := range outputs[pair][:c.States] {
+				if math.IsNaN(o) || math.IsInf(o, 0) {
+					return nil, fmt.Errorf("an output of the network is %v", o)
+				}
+				row[s] = n[s] + virtual(o)
+				sum += row[s]
+			}
+			for s := range row {
+				row[s] /= sum
+			}
+			rows[pair] = row
+		}
+		return rows, nil
+	}
+}
+
+// virtual returns e^ℓ of an output.
+func virtual(o float64) float64 {
+	up, down := numeric.Exp(o/Most), numeric.Exp(-o/Most)
+	if math.IsInf(up, 0) || math.IsInf(down, 0) {
+		return numeric.Exp(math.Copysign(Most, o))
+	}
+	return numeric.Exp(Most * (up - down) / (up + down))
+}
+
+// Shape is the shape of the network.
+func Shape() transformer.Config {
+	return transformer.Config{
+		Features: Features, Layers: 2, Heads: 4, Width: 32, Hidden: 64, Outputs: 1, Unordered: true,
+	}
 }

@@ -28,8 +28,7 @@ import (
 // An answer is p̂·v. Its error against a fresh transition s' of the same pair is v(s') − p̂·v, and for values v
 // that are independent of each other with one variance, the mean of its square over v is that variance times the
 // squared distance of p̂ and the frequencies of fresh transitions. So the loss is this distance, and no value is
-// drawn. It is multiplied by N, as the error of the mean of N samples falls with N, so that memories of all ages
-// count alike.
+// drawn. It is multiplied by N, as the error of the mean of N samples falls with N: memories of all ages count alike.
 type Config struct {
 	Recipe    string            `json:"recipe"`   // "memory-critic"
 	Seed      uint64            `json:"seed"`     // identity: weights, problems, order of examples
@@ -39,12 +38,11 @@ type Config struct {
 	Optimizer transformer.AdamW `json:"optimizer"`
 }
 
-// Standard is the configuration of the released identities.
+// Standard is the configuration of the released identities: steps are as the actor's.
 func Standard(identity uint64) Config {
-	const steps = 6000
-	o := transformer.StandardAdamW()
-	o.LearningRate, o.Beta2, o.Cosine = 2e-3, .99, steps
-	return Config{Recipe: name, Seed: identity, Problems: 1 << 14, Batch: 64, Steps: steps, Optimizer: o}
+	actor := anymdp.Standard(identity)
+	return Config{Recipe: name, Seed: identity, Problems: 1 << 14, Batch: actor.Batch, Steps: actor.Steps,
+		Optimizer: actor.Optimizer}
 }
 
 const name = "memory-critic"
@@ -69,16 +67,9 @@ func (c Config) Network() transformer.Config { return Shape() }
 
 // Job is the training run, for [train.Job.Run].
 func (c Config) Job() (train.Job, error) {
-	return train.Job{
-		Config: c,
-		Model: train.Transformer{
-			Network:   c.Network(),
-			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "memory critic", "init")) },
-			Objective: loss,
-		},
-		Batches:   train.Batches{Data: c.data, Index: c.batch},
-		Optimizer: c.Optimizer, Steps: c.Steps,
-	}, c.Validate()
+	start := func() []float32 { return c.Network().Init(seed.New(c.Seed, "memory critic", "init")) }
+	return train.Job{Config: c, Model: train.Transformer{Network: c.Network(), Start: start, Objective: loss},
+		Batches: train.Batches{Data: c.data, Index: c.batch}, Optimizer: c.Optimizer, Steps: c.Steps}, c.Validate()
 }
 
 // batch returns the examples [Batch] of a step, drawn one by one.
@@ -139,14 +130,12 @@ type Example struct {
 // evaluated on: a problem here is rows of P alone, of 2 to 16 states and 4 to 64 pairs.
 //
 //   - Its rows are from Dirichlet(α, …, α), with one α from .03 to 30 for all, log-uniform.
-//   - In a third of the problems the rows have 1 to S successors, drawn anew for each; in
-//     another third they are mixed with the uniform row, with one weight from 0 to 1 for
-//     all.
+//   - In a third of the problems the rows have 1 to S successors, drawn anew for each; in another third they are mixed
+//     with the uniform row, with one weight from 0 to 1 for all.
 //   - Every pair has N transitions in memory, from 1 to 1,000, log-uniform.
 //
 // The target is as many fresh transitions, at least 64.
-func (c Config) Examples() []Example {
-	all := make([]Example, 0, c.Problems*rowsOf)
+func (c Config) Examples() (all []Example) {
 	for i := range c.Problems {
 		all = append(all, draw(seed.New(c.Seed, "memory critic", "problem", i))...)
 	}
@@ -183,10 +172,8 @@ func draw(rng *rand.Rand) []Example {
 			target[s] /= float64(fresh)
 		}
 		pad := make([]float64, Slots-states)
-		examples[pair] = Example{
-			Tokens: tokens, States: states, Total: total,
-			Counts: append(counts.Next[pair], pad...), Target: append(target, pad...),
-		}
+		examples[pair] = Example{Tokens: tokens, States: states, Total: total,
+			Counts: append(counts.Next[pair], pad...), Target: append(target, pad...)}
 	}
 	return examples
 }

@@ -1,9 +1,5 @@
-// Package xla gives a program that imports it XLA as a backend, see [backend.New]:
-//
-//	import _ "icrl/policyattention/backend/xla"
-//
-// It needs cgo, and Linux, macOS on arm64 or Windows on amd64; elsewhere it has no effect. XLA
-// reads its own flags from XLA_FLAGS.
+// Package xla gives a program that imports it XLA as a backend, see package backend. It needs cgo, and Linux, macOS on
+// arm64 or Windows on amd64; elsewhere it has no effect. XLA reads its own flags from XLA_FLAGS.
 //
 // Plugins are files pjrt_c_api_<plugin>_plugin.so. If PJRT_PLUGIN_LIBRARY_PATH is set, they are looked for in the
 // folders it lists and nowhere else; otherwise in the .local folder of this repository (found from the working
@@ -60,17 +56,12 @@ func pluginFolders() []string {
 	if list := os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"); list != "" {
 		return filepath.SplitList(list)
 	}
-	var folders []string
-	if start, err := os.Getwd(); err == nil {
-		folders = append(folders, repositoryFolders(start)...)
-	}
-	if program, err := os.Executable(); err == nil {
-		folders = append(folders, repositoryFolders(filepath.Dir(program))...)
-	}
+	start, _ := os.Getwd() // what is not known is "", and leads nowhere else
+	program, _ := os.Executable()
+	folders := append(repositoryFolders(start), repositoryFolders(filepath.Dir(program))...)
 	if home, err := os.UserHomeDir(); err == nil {
-		folders = append(folders,
-			filepath.Join(home, ".local/lib/go-xla"),
-			filepath.Join(home, ".local/lib/go-xla/nvidia"),
+		own := filepath.Join(home, ".local/lib/go-xla")
+		folders = append(folders, own, filepath.Join(own, "nvidia"),
 			filepath.Join(home, "Library/Application Support/go-xla"))
 	}
 	return append(folders, "/usr/local/lib/go-xla", "/usr/local/lib/go-xla/nvidia")
@@ -82,11 +73,8 @@ func repositoryFolders(folder string) []string {
 		mod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
 		if err == nil && strings.HasPrefix(string(mod), "module icrl\n") {
 			local := filepath.Join(folder, ".local")
-			return []string{
-				filepath.Join(local, "pjrt"),             // make setup
-				filepath.Join(local, "go-xla"),           // make plugin
-				filepath.Join(local, "go-xla", "nvidia"), // make plugin, on a machine with a GPU
-			}
+			plugin := filepath.Join(local, "go-xla") // where 'make plugin' puts them, and 'make setup' into pjrt
+			return []string{filepath.Join(local, "pjrt"), plugin, filepath.Join(plugin, "nvidia")}
 		}
 		parent := filepath.Dir(folder)
 		if parent == folder {

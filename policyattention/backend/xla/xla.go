@@ -17,10 +17,10 @@ import (
 func init() {
 	// go-xla would otherwise try a download whenever it is asked for a backend.
 	xla.EnableAutoInstall(false)
-	backend.Register(driver{})
+	backend.XLA = driver{}
 }
 
-// driver implements backend.Driver.
+// driver is what backend.XLA is.
 type driver struct{}
 
 // New loads a plugin. It goes by the absolute path of the file, not by go-xla's own
@@ -39,17 +39,12 @@ func (driver) New(plugin, options string) (b compute.Backend, err error) {
 		return nil, fmt.Errorf("plugin folder %s: a comma, or the name of another device, in the path misleads "+
 			"go-xla: put the plugin elsewhere", folder)
 	}
-	config := path
-	if options != "" {
-		config += "," + options
-	}
-	if b, err = xla.New(config); err != nil {
+	if b, err = xla.New(strings.TrimSuffix(path+","+options, ",")); err != nil {
 		return nil, fmt.Errorf("plugin %s cannot be used: %w", path, err)
 	}
 	return b, nil
 }
 
-// Describe implements backend.Driver.
 func (driver) Describe(b compute.Backend) (d backend.Description, ok bool) {
 	x, ok := b.(*xla.Backend)
 	if !ok {

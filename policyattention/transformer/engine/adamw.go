@@ -11,8 +11,7 @@ import (
 // Optimizer is the parameters of a model with what AdamW keeps of them.
 type Optimizer struct {
 	transformer.AdamW
-	// Clip is the largest Euclidean norm of a gradient: longer ones are shortened to it. 0 stands for no bound.
-	Clip float64
+	Clip float64 // the largest Euclidean norm of a gradient: longer ones are shortened to it; 0 for no bound
 	// Params are the parameters [Size], M and V the moments of their gradient. Average is that of the
 	// parameters over the steps so far, with a weight of order t⁸ on step t.
 	Params, M, V, Average []float32
@@ -24,10 +23,8 @@ type Optimizer struct {
 // NewOptimizer returns an optimizer before its first step, of a copy of the parameters.
 func NewOptimizer(o transformer.AdamW, clip float64, params []float32) *Optimizer {
 	zeros := func() []float32 { return make([]float32, len(params)) }
-	return &Optimizer{
-		AdamW: o, Clip: clip, Params: slices.Clone(params), M: zeros(), V: zeros(), Average: zeros(),
-		kernels: kernelsOf[float32](),
-	}
+	return &Optimizer{AdamW: o, Clip: clip, Params: slices.Clone(params), M: zeros(), V: zeros(), Average: zeros(),
+		kernels: kernelsOf[float32]()}
 }
 
 // Network returns the network of c with the parameters as each step leaves them. It is called once.

@@ -127,21 +127,16 @@ func (a *attention[F]) backward(dy, dq, dk, dv, slopes, turned matrix[F]) {
 // through the network without them.
 type Cache[F Float] struct {
 	Sequences    int
-	Length, Room int         // tokens of each that are held, and how many there is room for
-	keys, values []matrix[F] // of each layer [Sequences·(Room+rows), Width], since kernels read on, see [tile]
+	Length, Room int       // tokens of each that are held, and how many there is room for
+	keys, values matrix[F] // [Layers·Sequences·(Room+rows), Width], since kernels read on, see [tile]
 }
 
 // NewCache returns an empty cache of sequences with room for so many tokens of each.
 func (n *Network[F]) NewCache(sequences, tokens int) *Cache[F] {
-	c := &Cache[F]{Sequences: sequences, Room: tokens}
-	for range n.Config.Layers {
-		for _, all := range []*[]matrix[F]{&c.keys, &c.values} {
-			r, count := &room[F]{}, sequences*(tokens+rows)
-			r.rows(count, n.Config.Width)
-			*all = append(*all, (&room[F]{memory: make([]F, r.size)}).rows(count, n.Config.Width))
-		}
-	}
-	return c
+	var r room[F]
+	m := r.rows(n.Config.Layers*sequences*(tokens+rows), n.Config.Width)
+	all := func() matrix[F] { return matrix[F]{make([]F, r.size), m.stride} }
+	return &Cache[F]{Sequences: sequences, Room: tokens, keys: all(), values: all()}
 }
 
 // cached is what comes before the tokens of a pass, whose first sequence has a place in a cache.
@@ -189,8 +184,9 @@ func (s *pass[F]) attend(layer int, a *attention[F]) {
 		together = 1
 	}
 	for first := 0; first < s.B*s.T; first += together {
-		at := (s.before.first + first/s.T) * (s.before.of.Room + rows)
-		keys, values := s.before.of.keys[layer].from(at), s.before.of.values[layer].from(at)
+		of := s.before.of
+		at := (layer*of.Sequences + s.before.first + first/s.T) * (of.Room + rows)
+		keys, values := of.keys.from(at), of.values.from(at)
 		one := *a
 		one.b, one.t, one.queries = 1, s.before.length+together, together
 		copyRows(keys.from(s.before.length), a.k.from(first), together, s.Config.Width)

@@ -88,19 +88,15 @@ func (n *Network[F]) product(t tile[F], columns int) {
 // times writes x·w for x [m, k], as it lies or transposed, and w [k, width], or adds it to what y holds.
 func (n *Network[F]) times(y, x matrix[F], rowX, stepX int, w matrix[F], m, k, width int, add bool) {
 	for column := 0; column < width; column += panel {
-		n.kernels.tile(tile[F]{
-			m: m, n: min(panel, width-column), k: k, a: x.data, rowA: rowX, stepA: stepX,
-			b: w.data[column:], rowB: w.stride, c: y.data[column:], rowC: y.stride, add: add,
-		})
+		n.kernels.tile(tile[F]{m: m, n: min(panel, width-column), k: k, a: x.data, rowA: rowX, stepA: stepX,
+			b: w.data[column:], rowB: w.stride, c: y.data[column:], rowC: y.stride, add: add})
 	}
 }
 
 // forward writes x·W + b for rows of x, or adds it to what y holds.
 func (n *Network[F]) forward(l linear, x, y matrix[F], rows int, add, relu bool) {
-	n.product(tile[F]{
-		m: rows, k: l.in, a: x.data, rowA: x.stride, stepA: 1, b: n.params[l.packed:], c: y.data, rowC: y.stride,
-		bias: n.params[l.weight+l.in*l.stride:], add: add, relu: relu,
-	}, l.out)
+	n.product(tile[F]{m: rows, k: l.in, a: x.data, rowA: x.stride, stepA: 1, b: n.params[l.packed:], c: y.data,
+		rowC: y.stride, bias: n.params[l.weight+l.in*l.stride:], add: add, relu: relu}, l.out)
 }
 
 // backward adds to gradient what slopes dy of the outputs for rows of inputs x, which a 1 follows,
@@ -108,10 +104,8 @@ func (n *Network[F]) forward(l linear, x, y matrix[F], rows int, add, relu bool)
 func (n *Network[F]) backward(l linear, gradient []F, x, dy, dx matrix[F], rows int, add bool) {
 	n.times(matrix[F]{gradient[l.weight:], l.stride}, x, 1, x.stride, dy, l.in+1, rows, l.out, true)
 	if dx.data != nil {
-		n.product(tile[F]{
-			m: rows, k: l.out, a: dy.data, rowA: dy.stride, stepA: 1, b: n.params[l.transposed:],
-			c: dx.data, rowC: dx.stride, add: add,
-		}, l.in)
+		n.product(tile[F]{m: rows, k: l.out, a: dy.data, rowA: dy.stride, stepA: 1, b: n.params[l.transposed:],
+			c: dx.data, rowC: dx.stride, add: add}, l.in)
 	}
 }
 
@@ -133,16 +127,6 @@ func (m matrix[F]) columns(j int) matrix[F] { return matrix[F]{m.data[j:], m.str
 func copyRows[F Float](to, from matrix[F], n, width int) {
 	for i := range n {
 		copy(to.row(i)[:width], from.row(i))
-	}
-}
-
-// addRows adds n rows of width entries to others.
-func addRows[F Float](to, x matrix[F], n, width int) {
-	for i := range n {
-		row := to.row(i)[:width]
-		for j, v := range x.row(i)[:width] {
-			row[j] += v
-		}
 	}
 }
 
@@ -223,11 +207,9 @@ func placesOf(c transformer.Config) *places {
 	for l := range c.Layers {
 		name := fmt.Sprintf("blocks.%d.", l)
 		third := func(i int) linear { return part(name+"qkv", c.Width, c.Width, i*c.Width, 3*c.Width) }
-		w.body = append(w.body, block{
-			norm1: normOf(name + "norm1"), norm2: normOf(name + "norm2"),
-			q: third(0), k: third(1), v: third(2), out: whole(name+"out", c.Width, c.Width),
-			up: whole(name+"up", c.Width, c.Hidden), down: whole(name+"down", c.Hidden, c.Width),
-		})
+		w.body = append(w.body, block{norm1: normOf(name + "norm1"), norm2: normOf(name + "norm2"), q: third(0),
+			k: third(1), v: third(2), out: whole(name+"out", c.Width, c.Width), up: whole(name+"up", c.Width, c.Hidden),
+			down: whole(name+"down", c.Hidden, c.Width)})
 	}
 	w.norm, w.head = normOf("norm"), whole("head", c.Width, c.Outputs)
 	w.size = r.size + panel // read after the last

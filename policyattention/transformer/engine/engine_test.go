@@ -103,7 +103,7 @@ func defined(t *testing.T, x example) (outputs, gradient []float64) {
 		return []*Node{y, Gradient(ReduceAllSum(Mul(y, in[2])), in[0])[0]}
 	}, to[float64](x.params), tensors.FromFlatDataAndDimensions(to[float64](x.tokens), x.B, x.T, x.c.Features),
 		tensors.FromFlatDataAndDimensions(to[float64](x.slopes), x.B, x.K, x.c.Outputs))
-	return testkit.Values[float64](t, out[0]), testkit.Values[float64](t, out[1])
+	return tensors.MustCopyFlatData[float64](out[0]), tensors.MustCopyFlatData[float64](out[1])
 }
 
 // Outputs and every tensor of the gradient against the definition in float64. In float64 all

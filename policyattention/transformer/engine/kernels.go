@@ -27,9 +27,8 @@ type tile[F Float] struct {
 // kernels are what a pass is made of. All of them work in place on rows as they lie in memory.
 type kernels[F Float] struct {
 	tile func(t tile[F])
-	// softmax replaces scores of 16 queries, which have a row for each key, by the weights
-	// softmax(score/root). All lanes see the first seen keys, at least one; of the next some ones
-	// lane i sees the first i, and the weights of the others are 0.
+	// softmax replaces scores of 16 queries, with a row for each key, by the weights softmax(score/root). All lanes see
+	// the first seen keys, at least one; of the next some ones lane i sees the first i; weights of others are 0.
 	softmax func(scores matrix[F], seen, some int, root F)
 	// softmaxBack replaces slopes of 16 queries' weights by scores': weight·(slope − ⟨weights, slopes⟩)/root.
 	softmaxBack func(slopes, weights matrix[F], keys int, root F)
@@ -49,11 +48,9 @@ type kernels[F Float] struct {
 // kernelsOf returns those of path for float32, and for float64 those in plain Go. These add in the order of the indices
 // and round every product, so that results have the same bits on every platform.
 func kernelsOf[F Float]() *kernels[F] {
-	all := &kernels[F]{
-		tile: portableTile[F], softmax: portableSoftmax[F], softmaxBack: portableSoftmaxBack[F],
-		normalize: portableNormalize[F], normalizeBack: portableNormalizeBack[F],
-		reluBack: portableReluBack[F], exchange: portableExchange[F], adamw: portableAdamW[F],
-	}
+	all := &kernels[F]{tile: portableTile[F], softmax: portableSoftmax[F], softmaxBack: portableSoftmaxBack[F],
+		normalize: portableNormalize[F], normalizeBack: portableNormalizeBack[F], reluBack: portableReluBack[F],
+		exchange: portableExchange[F], adamw: portableAdamW[F]}
 	if k, ok := any(all).(*kernels[float32]); ok {
 		vectors(k, path)
 	}

@@ -48,9 +48,8 @@ type tile32 struct {
 // counted are lanes of 16 that count and 16 that do not: from entry 16−n on, the first n of 16 do.
 var counted = [32]int32{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
 
-// powers are 2ʳ for |r| ≤ 1/2, from the highest power on, to 2e-9 relative before rounding; the least
-// exponents of weights, with AVX-512, where it keeps exponents of rounded scores finite, and without, below
-// which weights are 0; −∞.
+// powers are 2ʳ for |r| ≤ 1/2, from the highest power on, to 2e-9 relative before rounding; the least exponents of
+// weights: with AVX-512, where it keeps those of rounded scores finite, and without, below which weights are 0; −∞.
 var powers = [10]float32{
 	0.0001534581242594868, 0.0013399930903688073, 0.009618489071726799, 0.05550328642129898, 0.24022646248340607,
 	0.6931471824645996, 1, -200, -127, float32(math.Inf(-1)),
@@ -60,9 +59,8 @@ var powers = [10]float32{
 var bias8, one8, later8 = [8]int32{127, 127, 127, 127, 127, 127, 127, 127}, [8]int32{1, 1, 1, 1, 1, 1, 1, 1},
 	[8]int32{0, -1, -2, -3, -4, -5, -6, -7}
 
-// tiles1, tiles2 and tiles4 compute the m rows of a tile with so many vectors of columns, tiles16 with 16
-// columns: with init, plus C where the lanes of add are set, and at least floor. Rows are taken 12
-// or 6 at a time, whose sums stay in registers.
+// tiles1, tiles2 and tiles4 compute the m rows of a tile with so many vectors of columns, tiles16 with 16 columns: with
+// init, plus C where lanes of add are set, and at least floor. The sums of 12 or 6 rows at a time stay in registers.
 //
 //go:noescape
 func tiles1(t *tile32)
@@ -117,11 +115,9 @@ func product(t tile[float32], wide bool) {
 	parts := (t.k + terms - 1) / terms
 	for i := range parts {
 		from, to := i*t.k/parts, (i+1)*t.k/parts
-		x := tile32{
-			c: start(t.c), a: start(t.a[from*t.stepA:]), b: start(t.b[from*t.rowB:]), init: unsafe.Pointer(&zeros),
-			k: to - from, rowA: 4 * t.rowA, stepA: 4 * t.stepA, rowB: 4 * t.rowB, rowC: 4 * t.rowC, m: t.m,
-			floor: float32(math.Inf(-1)),
-		}
+		x := tile32{c: start(t.c), a: start(t.a[from*t.stepA:]), b: start(t.b[from*t.rowB:]),
+			init: unsafe.Pointer(&zeros), k: to - from, rowA: 4 * t.rowA, stepA: 4 * t.stepA, rowB: 4 * t.rowB,
+			rowC: 4 * t.rowC, m: t.m, floor: float32(math.Inf(-1))}
 		if t.add || i > 0 {
 			x.add = 1<<lanes - 1
 		}
@@ -146,11 +142,8 @@ func columns(t tile32, n int, wide bool) {
 		default:
 			width = lanes
 		}
-		x := t
-		x.mask = 1<<lanes - 1
-		if n < width {
-			x.mask = 1<<((n-1)%lanes+1) - 1
-		}
+		x := t // which the functions write to
+		x.mask = 1<<((min(n, width)-1)%lanes+1) - 1
 		switch {
 		case !wide:
 			tiles16(&x)
@@ -161,8 +154,7 @@ func columns(t tile32, n int, wide bool) {
 		default:
 			tiles4(&x)
 		}
-		t.b, t.c = unsafe.Add(t.b, 4*width), unsafe.Add(t.c, 4*width)
-		t.init = unsafe.Add(t.init, 4*width)
+		t.b, t.c, t.init = unsafe.Add(t.b, 4*width), unsafe.Add(t.c, 4*width), unsafe.Add(t.init, 4*width)
 	}
 }
 
@@ -172,9 +164,8 @@ func softmaxAVX512(scores matrix[float32], seen, some int, root float32) {
 
 func softmaxAVX2(scores matrix[float32], seen, some int, root float32) {
 	softmax8(start(scores.data), 4*scores.stride, seen, some, math.Log2E/root)
-	all := seen + some
-	seen = min(seen+lanes/2, all)
-	softmax8(start(scores.data[lanes/2:]), 4*scores.stride, seen, all-seen, math.Log2E/root)
+	more := min(lanes/2, some) // that the other half sees
+	softmax8(start(scores.data[lanes/2:]), 4*scores.stride, seen+more, some-more, math.Log2E/root)
 }
 
 func softmaxBack(slopes, weights matrix[float32], keys int, root float32) {

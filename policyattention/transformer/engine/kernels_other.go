@@ -2,6 +2,5 @@
 
 package engine
 
-func paths() []string { return []string{"portable"} }
-
+func paths() []string                   { return []string{"portable"} }
 func vectors(*kernels[float32], string) {}

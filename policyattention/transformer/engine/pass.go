@@ -58,11 +58,9 @@ func (s *pass[F]) layOut(r *room[F], back bool) {
 		}
 		s.layers[l] = layer[F]{
 			normal1: r.rows(all, c.Width), y1: r.rows(all, c.Width), inverse1: r.entries(all),
-			attention: attention[F]{
-				Network: s.Network, b: s.B, t: s.T, queries: queries,
-				q: r.rows(n, c.Width), k: r.rows(all, c.Width), v: r.rows(all, c.Width),
-				weights: r.rows((all+s.before.length)*c.Heads, queries), y: r.rows(n, c.Width),
-			},
+			attention: attention[F]{Network: s.Network, b: s.B, t: s.T, queries: queries, q: r.rows(n, c.Width),
+				k: r.rows(all, c.Width), v: r.rows(all, c.Width),
+				weights: r.rows((all+s.before.length)*c.Heads, queries), y: r.rows(n, c.Width)},
 			normal2: r.rows(n, c.Width), y2: r.rows(n, c.Width), inverse2: r.entries(n), up: r.rows(n, c.Hidden),
 		}
 	}
@@ -142,8 +140,11 @@ func (s *pass[F]) last(to, from matrix[F]) {
 
 // addLast adds rows to those of the last K tokens.
 func (s *pass[F]) addLast(to, from matrix[F]) {
-	for i := range s.B {
-		addRows(to.from((i+1)*s.T-s.K), from.from(i*s.K), s.K, s.Config.Width)
+	for i := range s.B * s.K {
+		row := to.row(i + (i/s.K+1)*(s.T-s.K))[:s.Config.Width]
+		for j, v := range from.row(i)[:len(row)] {
+			row[j] += v
+		}
 	}
 }
 
@@ -151,8 +152,8 @@ func (s *pass[F]) addLast(to, from matrix[F]) {
 func (s *pass[F]) backward(gradient []F) {
 	c, n, dy, dh, other := s.Config, s.B*s.K, s.dy, s.dh, s.z
 	normBack := func(at norm, normal, dx matrix[F], inverse []F) {
-		s.kernels.normalizeBack(dy, normal, dx, inverse, s.params[at.gain:], gradient[at.gain:], gradient[at.bias:], n,
-			c.Width)
+		gain, dGain, dBias := s.params[at.gain:], gradient[at.gain:], gradient[at.bias:]
+		s.kernels.normalizeBack(dy, normal, dx, inverse, gain, dGain, dBias, n, c.Width)
 	}
 	s.Network.backward(s.at.head, gradient, s.y, s.out, dy, n, false)
 	clearRows(dh, n, c.Width)
@@ -188,16 +189,14 @@ func (s *pass[F]) backward(gradient []F) {
 // tokens are sequences of their own: see [transformer.Config.Group]. It returns an error unless it can be made.
 func (n *Network[F]) parted(p Pass, tokens int) (Pass, error) {
 	g, want := n.Config.Group, p.B*p.T*n.Config.Features
-	if p.B < 1 || p.T < 1 || p.K < 1 || p.K > p.T {
+	switch {
+	case p.B < 1 || p.T < 1 || p.K < 1 || p.K > p.T:
 		return p, fmt.Errorf("engine: outputs of the last %d tokens of %d sequences of %d", p.K, p.B, p.T)
-	}
-	if tokens != want {
+	case tokens != want:
 		return p, fmt.Errorf("engine: %d entries of tokens, want %d", tokens, want)
-	}
-	if g == 0 || g == p.T && g == p.K {
+	case g == 0 || g == p.T && g == p.K:
 		return p, nil
-	}
-	if p.K != p.T || p.T%g != 0 {
+	case p.K != p.T || p.T%g != 0:
 		return p, fmt.Errorf("engine: outputs of the last %d of %d tokens in groups of %d", p.K, p.T, g)
 	}
 	return Pass{p.B * p.T / g, g, g}, nil
@@ -299,4 +298,73 @@ func (n *Network[F]) Sequences(sequences [][][]float64) ([][]float64, error) {
 		}
 		return err
 	})
+}
+
+// Trace is every intermediate result of one pass over T tokens.
+type Trace struct {
+	Tokens   [][]float64 // [T][Features]
+	Embedded [][]float64 // [T][Width]
+	Blocks   []BlockTrace
+	Outputs  [][]float64 // [T][Outputs]
+}
+
+// BlockTrace is what happened in a block. A token sees all T tokens or, with the causal mask, itself and those before.
+type BlockTrace struct {
+	Query, Key, Value [][]float64   // [T][Width], the heads' side by side
+	Weights           [][][]float64 // [Heads][T][seen], each row sums to one
+	Mixed             [][]float64   // [T][Width], attention-weighted means of values, the heads' side by side
+	Attended          [][]float64   // [T][Width], tokens with what the heads wrote added
+	Units             [][]float64   // [T][Hidden], the ReLU's, not below 0
+	Output            [][]float64   // [T][Width], tokens leaving the block
+}
+
+// copied returns the first n rows of width entries.
+func (m matrix[F]) copied(n, width int) [][]float64 {
+	rows := make([][]float64, n)
+	for i := range rows {
+		rows[i] = make([]float64, width)
+		for j, v := range m.row(i)[:width] {
+			rows[i][j] = float64(v)
+		}
+	}
+	return rows
+}
+
+// Trace passes tokens [T, Features] through the network and keeps everything, with the bits of Sequences.
+func (n *Network[F]) Trace(tokens []F) (*Trace, error) {
+	c, size := n.Config, len(tokens)/n.Config.Features
+	p, err := n.parted(Pass{1, size, size}, len(tokens))
+	if err != nil {
+		return nil, err
+	}
+	if p.B > 1 {
+		return nil, fmt.Errorf("engine: a trace of %d tokens in groups of %d, want one group", size, p.T)
+	}
+	t := &Trace{Tokens: matrix[F]{tokens, c.Features}.copied(size, c.Features)}
+	var residual [][][]float64 // embedded; then after attention and after each block
+	watch := func(h matrix[F]) { residual = append(residual, h.copied(size, c.Width)) }
+	s := &pass[F]{Network: n, Pass: p}
+	s.do(tokens, true, watch, func() {
+		t.Embedded, t.Outputs = residual[0], s.out.copied(size, c.Outputs)
+		for i, l := range s.layers {
+			a := &l.attention
+			b := BlockTrace{
+				Query: a.q.copied(size, c.Width), Key: a.k.copied(size, c.Width), Value: a.v.copied(size, c.Width),
+				Weights: make([][][]float64, c.Heads), Mixed: a.y.copied(size, c.Width),
+				Attended: residual[1+2*i], Units: l.up.copied(size, c.Hidden), Output: residual[2+2*i],
+			}
+			for head := range b.Weights {
+				weights := a.weights.from(head * size)
+				for query := range size {
+					var seen []float64
+					for key := range a.seen(query) {
+						seen = append(seen, float64(weights.row(key)[query]))
+					}
+					b.Weights[head] = append(b.Weights[head], seen)
+				}
+			}
+			t.Blocks = append(t.Blocks, b)
+		}
+	})
+	return t, nil
 }
