@@ -105,9 +105,10 @@ func Build(out string, whole bool) error {
 	}
 	_, citation, found := strings.Cut(string(read["readme"]), "```bibtex\n")
 	citation, _, closed := strings.Cut(citation, "```")
-	if parts["citation"] = html.EscapeString(citation); !found || !closed {
+	if !found || !closed {
 		return errors.New("README.md holds no citation")
 	}
+	parts["citation"] = html.EscapeString(citation)
 	full, err := compile(root, "full")
 	if err != nil {
 		return err
@@ -115,8 +116,8 @@ func Build(out string, whole bool) error {
 	files := map[string][]byte{}
 	learned := map[string]string{"file": "learned.js", "sha256": fmt.Sprintf("%x", sha256.Sum256(read["weights"]))}
 	if whole {
-		parts["wasm"], learned["weights"] = base64.StdEncoding.EncodeToString(full),
-			base64.StdEncoding.EncodeToString(read["weights"])
+		parts["wasm"] = base64.StdEncoding.EncodeToString(full)
+		learned["weights"] = base64.StdEncoding.EncodeToString(read["weights"])
 	} else {
 		small, err := compile(root, "")
 		if err != nil {

@@ -62,14 +62,15 @@ func (r *reader) number() int {
 
 // memory returns what a data section writes, from the first address that it writes to on.
 func (r *reader) memory() (first int, memory []byte) {
-	const most = 1 << 26 // bytes
+	const most = 1 << 26 // the end of the highest address
 	first, last, memory := most, 0, make([]byte, most)
 	for n := r.number(); n > 0 && !r.failed; n-- {
 		r.take(2) // of memory 0, at a constant
 		at := r.number()
 		r.take(1)
 		data := r.take(r.number())
-		if r.failed = r.failed || at < 0 || at > most-len(data); !r.failed {
+		r.failed = r.failed || at < 0 || at > most-len(data)
+		if !r.failed {
 			first, last = min(first, at), max(last, at+copy(memory[at:], data))
 		}
 	}

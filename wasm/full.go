@@ -20,11 +20,16 @@ func init() {
 	operations["learn"], operations["compare"], operations["decode"] = learn, compare, decode
 	runless["learn"], runless["decode"] = true, true
 	operations["start"] = func(args []js.Value) (any, error) {
+		before := run
 		info, err := start(args)
-		if err == nil && learned != nil {
-			err = run.SetLearned(learned)
+		if err != nil || learned == nil {
+			return info, err
 		}
-		return info, err
+		if err := run.SetLearned(learned); err != nil {
+			run = before
+			return nil, err
+		}
+		return info, nil
 	}
 	operations["matrix"] = func(args []js.Value) (any, error) {
 		if args[1].String() != engine.Learned {

@@ -71,18 +71,20 @@ func start(args []js.Value) (_ any, err error) {
 	if p := args[1]; p.Truthy() {
 		states, actions := p.Get("states").Int(), p.Get("actions").Int()
 		var tables []*mat.Dense
-		for i, name := range []string{"p", "r", "pi0"} {
-			rows, cols := []int{states * actions, states, states}[i], []int{states, actions, actions}[i]
-			data, err := decoded(p.Get(name), 8, func(b []byte) float64 {
+		for _, t := range []struct {
+			name       string
+			rows, cols int
+		}{{"p", states * actions, states}, {"r", states, actions}, {"pi0", states, actions}} {
+			data, err := decoded(p.Get(t.name), 8, func(b []byte) float64 {
 				return math.Float64frombits(binary.LittleEndian.Uint64(b))
 			})
-			if err == nil && (len(data) != rows*cols || len(data) == 0) {
-				err = fmt.Errorf("%d numbers, want %d", len(data), rows*cols)
+			if err == nil && (len(data) != t.rows*t.cols || len(data) == 0) {
+				err = fmt.Errorf("%d numbers, want %d", len(data), t.rows*t.cols)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
+				return nil, fmt.Errorf("%s: %w", t.name, err)
 			}
-			tables = append(tables, mat.NewDense(rows, cols, data))
+			tables = append(tables, mat.NewDense(t.rows, t.cols, data))
 		}
 		if problem, err = mdp.NewProblem(p.Get("gamma").Float(), tables[0], tables[1], tables[2]); err != nil {
 			return nil, err
@@ -269,10 +271,11 @@ func array(x []float64) js.Value {
 
 // decoded copies a typed array; it returns an error unless its numbers have size bytes each.
 func decoded[T any](v js.Value, size int, number func([]byte) T) ([]T, error) {
-	x, bytes := make([]T, v.Length()), make([]byte, size*v.Length())
-	if got := v.Get("byteLength"); got.Type() != js.TypeNumber || got.Int() != len(bytes) {
+	n := size * v.Length()
+	if got := v.Get("byteLength"); got.Type() != js.TypeNumber || got.Int() != n {
 		return nil, fmt.Errorf("want an array of numbers of %d bits", 8*size)
 	}
+	x, bytes := make([]T, v.Length()), make([]byte, n)
 	js.CopyBytesToGo(bytes, js.Global().Get("Uint8Array").New(v.Get("buffer"), v.Get("byteOffset"), len(bytes)))
 	for i := range x {
 		x[i] = number(bytes[size*i:])

@@ -171,9 +171,12 @@ func Unmarshal(b []byte) (*File, error) {
 			return nil, fmt.Errorf("safetensors: tensor %q has no data_offsets, or not two", name)
 		}
 		first, last := e.Offsets[0], e.Offsets[1]
-		if first != end || last < first || last > int64(len(data)) {
-			return nil, fmt.Errorf("safetensors: a gap or an overlap: tensor %q begins at byte %d, not at %d, and "+
-				"ends at byte %d of %d", name, first, end, last, len(data))
+		switch {
+		case first != end:
+			return nil, fmt.Errorf("safetensors: a gap or an overlap: tensor %q begins at byte %d, not at %d", name,
+				first, end)
+		case last < first || last > int64(len(data)):
+			return nil, fmt.Errorf("safetensors: tensor %q ends at byte %d, the data have %d", name, last, len(data))
 		}
 		end = last
 		values, err := decode(e, data[first:last])

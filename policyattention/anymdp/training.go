@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -193,7 +192,11 @@ func (c Config) Changes() string {
 // Key, Name and Seconds are what the experiments ask of a training run, see method.Training.
 func (c Config) Key() string { return name }
 func (c Config) Name() string {
-	return fmt.Sprintf("%s-%d", strings.TrimSuffix(name+","+c.Changes(), ","), c.Seed)
+	of := name
+	if changes := c.Changes(); changes != "" {
+		of += "," + changes
+	}
+	return fmt.Sprintf("%s-%d", of, c.Seed)
 }
 func (c Config) Seconds() float64 { return 4e-5 * float64(c.Steps*c.Batch*c.Actions) }
 

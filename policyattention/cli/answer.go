@@ -209,7 +209,10 @@ func (a *answer) report() map[string]any {
 		return out
 	}
 	table := func(x *mat.Dense) (rows [][]*float64) {
-		for s := 0; x != nil && s < m.States(); s++ {
+		if x == nil {
+			return nil
+		}
+		for s := range m.States() {
 			rows = append(rows, row(x.RawRowView(s)))
 		}
 		return rows

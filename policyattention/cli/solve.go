@@ -44,7 +44,7 @@ var errUncertain = errors.New("the optimal values are uncertain")
 const (
 	certain     = 1e-9    // the share of a state's value, or of 1, that the error of V* may reach
 	rounding    = 0x1p-52 // the share of a value below which a difference is lost to rounding
-	smallStates = 300     // up to which a policy is solved for in milliseconds
+	smallStates = 300     // states up to which a policy is solved for in milliseconds
 	deepest     = 1e12    // the cliff up to which the actor for any MDP was tried
 	// leastMass is the mass that 99 of 100 actions exceed in the first rounds that the actors of fixed shape were
 	// trained on: π₀ is drawn from Dirichlet(1, 1, 1), where P(π(a) < x) is about 2x.

@@ -229,6 +229,7 @@ func checked[T any](part string, batch []Context, answers []T, err error,
 // ActorFunc is an Actor that treats each context by itself: f returns π̂_{k+1} [S, A]. An error names the problem.
 type ActorFunc func(c Context) (*mat.Dense, error)
 
+// Act implements Actor.
 func (f ActorFunc) Act(batch []Context) ([]pmd.Policy, error) {
 	return each(batch, func(c Context) (pmd.Policy, error) {
 		pi, err := f(c)
@@ -239,11 +240,13 @@ func (f ActorFunc) Act(batch []Context) ([]pmd.Policy, error) {
 // CriticFunc is a Critic that treats each context by itself: f returns Q_{k+1} [S, A]. An error names the problem.
 type CriticFunc func(c Context) (*mat.Dense, error)
 
+// Evaluate implements Critic.
 func (f CriticFunc) Evaluate(batch []Context) ([]*mat.Dense, error) { return each(batch, f) }
 
 // RuleActor is an Actor that applies a fixed update rule, with logarithms; RuleActor(pmd.PMD) is the exact actor.
 type RuleActor pmd.Rule
 
+// Act implements Actor.
 func (r RuleActor) Act(batch []Context) ([]pmd.Policy, error) {
 	return each(batch, func(c Context) (pmd.Policy, error) {
 		return pmd.Rule(r).Next(pmd.Policy{Pi: c.Pi, Log: c.LogPi}, c.Q, c.Eta)
@@ -256,6 +259,7 @@ type MixedActor struct {
 	Phi   float64 // φ in [0, 1]
 }
 
+// Act implements Actor.
 func (m MixedActor) Act(batch []Context) ([]pmd.Policy, error) {
 	if m.Actor == nil {
 		return nil, errors.New("control: a mixture without an actor")
@@ -282,6 +286,7 @@ func (m MixedActor) Act(batch []Context) ([]pmd.Policy, error) {
 // ExactCritic is the model-based one-step backup Q_{k+1} = F^{π̂_{k+1}} Q_k.
 type ExactCritic struct{}
 
+// Evaluate implements Critic.
 func (ExactCritic) Evaluate(batch []Context) ([]*mat.Dense, error) {
 	return each(batch, func(c Context) (*mat.Dense, error) {
 		if c.MDP == nil {
@@ -296,6 +301,7 @@ func (ExactCritic) Evaluate(batch []Context) ([]*mat.Dense, error) {
 // grow by 1/γ a round or more (Xiao, 2022), and approaches policy iteration as they grow faster.
 type ValueCritic struct{}
 
+// Evaluate implements Critic.
 func (ValueCritic) Evaluate(batch []Context) ([]*mat.Dense, error) {
 	return each(batch, func(c Context) (*mat.Dense, error) {
 		if c.MDP == nil {

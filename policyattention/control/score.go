@@ -15,7 +15,7 @@ import (
 
 // Round is one measured round k. Tables are [S, A].
 type Round struct {
-	Context            // of the actor: π̂_k and Q_k
+	Context            // of the actor: π̂_k and Q_k; k is its Round
 	NextPi  *mat.Dense // the policy returned, π̂_{k+1}
 	NextLog *mat.Dense // its logarithm; nil stands for that of NextPi
 	NextQ   *mat.Dense // Q_{k+1}, formed under it; nil where there was no critic call, as in the last round

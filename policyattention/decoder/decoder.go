@@ -226,7 +226,7 @@ func missing(q float64) bool { return math.IsInf(q, -1) }
 // checkMemories names the cap that the policy or the values violate.
 func (d *Decoder) checkMemories(pi, q *mat.Dense) error {
 	if err := mdp.CheckPolicy(pi, d.States, d.Actions); err != nil {
-		return fmt.Errorf("decoder: %w", err)
+		return fmt.Errorf("decoder: caps states, actions = %d, %d: %w", d.States, d.Actions, err)
 	}
 	if q == nil {
 		return errors.New("decoder: Q is missing")

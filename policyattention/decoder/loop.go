@@ -65,7 +65,7 @@ func Sampled(root uint64) PacketSource {
 
 // Weighted returns, for every (s,a), one packet for each successor (s',a') of positive probability, with weight
 // m·P(s'|s,a)·π(a'|s'). Averages over them are exact expectations, so the critic's residual is its routing error
-// alone. A normalized decoder takes them where every weight lies in [Floor, 1/Floor].
+// alone. A normalized decoder takes them where every weight lies in [Floor, 1/Floor]. The policy is not checked.
 func Weighted() PacketSource {
 	return PacketSource{Exact: true, Packets: func(env *mdp.MDP, pi *mat.Dense, m, _, _ int) (packets []Packet) {
 		for s := range env.States() {

@@ -7,7 +7,6 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -223,7 +222,11 @@ func (s *Store) trained(ctx context.Context, u Unit, dir string, r *Record) (*ro
 		StepsPerSecond: made.StepsPerSecond}
 	r.Weights = map[string]string{}
 	for file, w := range u.weights() {
-		b, err := os.ReadFile(cmp.Or(made.Snapshots[w.Step], made.Weights))
+		path := made.Snapshots[w.Step]
+		if file == lastWeights {
+			path = made.Weights
+		}
+		b, err := os.ReadFile(path)
 		if err == nil {
 			r.Weights[file], err = train.Hash(b), rows.WriteFile(filepath.Join(dir, file), b)
 		}

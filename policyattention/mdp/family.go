@@ -41,7 +41,10 @@ func NewProblem(gamma float64, p, r, pi0 *mat.Dense) (Problem, error) {
 		pi0 = m.Uniform()
 	}
 	problem := Problem{MDP: m, Pi0: mat.DenseCopyOf(pi0)}
-	return problem, problem.Check()
+	if err := problem.Check(); err != nil {
+		return Problem{}, err
+	}
+	return problem, nil
 }
 
 // Check reports a missing MDP, and a π₀ that is not one of its policies.

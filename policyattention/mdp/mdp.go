@@ -84,7 +84,10 @@ func (m *MDP) DenseP() *mat.Dense {
 	s, a := m.R.Dims()
 	p := mat.NewDense(s*a, s, nil)
 	for i := range s * a {
-		p.SetRow(i, m.Next(i/a, i%a))
+		states, row := m.next.Row(i)
+		for k, t := range states {
+			p.Set(i, int(t), row[k])
+		}
 	}
 	return p
 }

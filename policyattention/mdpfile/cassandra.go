@@ -172,8 +172,8 @@ func (c *cassandra) begin(include, exclude bool) error {
 	return nil
 }
 
-// table takes what follows T, O or R: names of the first axes, then numbers for the rest, or of T and O, which have
-// three, words for distributions. It calls set for each number, with −1 for what stands for all.
+// table takes what follows T, O or R: names of the first axes, then numbers for the rest; T and O, which have three
+// axes, may have a word for a distribution instead. It calls set for each number, with −1 for what stands for all.
 func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error) error {
 	key, given := [4]int32{-1, -1, -1, -1}, 0
 	for more := true; more; more = c.take(":") {

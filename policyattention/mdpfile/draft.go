@@ -117,6 +117,7 @@ func (d *draft) remark(name string, words []string, list bool) (err error) {
 	return err
 }
 
+// number reads a number that is not NaN.
 func number(word string) (float64, error) {
 	v, err := strconv.ParseFloat(word, 64)
 	if err != nil || math.IsNaN(v) {

@@ -39,7 +39,7 @@ const (
 // Options say what a file does not, also as flags of the command. The zero value adds nothing.
 type Options struct {
 	Gamma     *float64 `help:"Discount γ, in place of the file's."`
-	Layout    string   `help:"Axes of an array P, in place of the file's." placeholder:"S,A,S|A,S,S"`
+	Layout    string   `help:"Axes of an array P, in place of the file's." placeholder:"S,A,S|A,S,S"` // pymdptoolbox: A,S,S
 	Minimize  bool     `help:"Rewards are costs."`
 	Normalize bool     `help:"Divide rows of P by their sums."` // see mdp.Model
 }
@@ -251,7 +251,7 @@ var arrows = map[string]string{
 	"ne": "↗", "nw": "↖", "se": "↘", "sw": "↙", "stay": "•",
 }
 
-// svg draws the grid: a square is as dark as its state is valuable, and bears the likeliest action unless that ends.
+// svg draws the grid: a square is as dark as its state is valuable, and bears the likeliest action unless the state ends.
 func (x solution) svg(w io.Writer) error {
 	const side = 48
 	m := x.m

@@ -1,7 +1,6 @@
 package mdpfile
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,9 +36,14 @@ func readPRISM(d *draft, name string, data []byte, open opener) error {
 		return err
 	}
 	p.state = make([]float64, p.n)
-	if err := cmp.Or(p.beside(p.rewards, ".srew", "1.srew"), p.beside(p.rewards, ".trew", "1.trew"),
-		p.beside(p.rewards, ".rew", "1.rew"), p.beside(p.initial, ".lab"), p.beside(p.names, ".sta")); err != nil {
-		return err
+	for _, file := range []struct {
+		read func(data []byte) error
+		ends []string
+	}{{p.rewards, []string{".srew", "1.srew"}}, {p.rewards, []string{".trew", "1.trew"}},
+		{p.rewards, []string{".rew", "1.rew"}}, {p.initial, []string{".lab"}}, {p.names, []string{".sta"}}} {
+		if err := p.beside(file.read, file.ends...); err != nil {
+			return err
+		}
 	}
 	if !p.priced {
 		return fmt.Errorf("there are no rewards: put %[1]s.srew or %[1]s.trew beside it, as prism -exportmodel "+

@@ -105,7 +105,7 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 	}
 	u = experiment.Unit{
 		Block: "equal", Name: name, Key: rows.Key{Method: r.Method, S: int32(r.States), Family: string(mdp.Random)},
-		Of: r.row(), Problems: equalProblems, Sample: 2, Chosen: true, Tolerance: rounding,
+		Of: r.row(), Problems: equalProblems, Sample: 2, Chosen: true, Tolerance: r.tolerance(),
 		Weights: anyWeights(r.Method, r.runs()),
 		Config: struct {
 			informedMethod
@@ -117,9 +117,6 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 		}{r.informedMethod, equalRounds, equalProblems, 24, r.runs(), r.horizons(), r.Values, equalRoots[r.States],
 			trainedAs(r.Method)},
 		Compute: r.compute,
-	}
-	if r.Learned {
-		u.Tolerance = learnedRounding
 	}
 	if r.Elsewhere {
 		u.OneIn, u.Sample = 16, 1
@@ -201,6 +198,14 @@ func (r equalRun) controller(s *experiment.Store, j int, samples uint64) (contro
 			return u.Config.(*experiment.Loop).Deployment, nil
 		},
 	})
+}
+
+// tolerance is how much its losses may differ when they are computed again.
+func (r equalRun) tolerance() float64 {
+	if r.Learned {
+		return learnedRounding
+	}
+	return rounding
 }
 
 // losses runs a controller on problems, which count what it draws, and scores it by exact solves. They

@@ -113,8 +113,8 @@ func garnet(states, actions int) func(*rand.Rand) (p, r *mat.Dense) {
 	}
 }
 
-// maze is a square of cells, one in five a wall. Moves are to the right, down, to the left and, where there are four
-// actions, up. A move slips to either side one time in ten, and stays before a wall; the reward is 1 in the last cell,
+// maze is a square of cells, one in five a wall. Moves are down, to the right, up and, where there are four actions, to
+// the left. A move slips to either side one time in ten, and stays before a wall; the reward is 1 in the last cell,
 // where one stays.
 func maze(side, actions int) func(*rand.Rand) (p, r *mat.Dense) {
 	return func(rng *rand.Rand) (p, r *mat.Dense) {
@@ -148,24 +148,25 @@ func maze(side, actions int) func(*rand.Rand) (p, r *mat.Dense) {
 	}
 }
 
-// endless makes problems for walks without resets, on which the last state can be reached from state 0: a state that no
-// action leaves leads to state 0, and rewards are scaled to at most 1.
+// endless makes problems for walks without resets, on which the last state can be reached from every other: a state that
+// no action leaves leads to state 0, even where that is no longer the worst or best place, and rewards are at most 1.
 func endless(draw func(*rand.Rand) (p, r *mat.Dense)) func(*rand.Rand) (p, r *mat.Dense) {
 	return func(rng *rand.Rand) (p, r *mat.Dense) {
 		p, r = draw(rng)
 		states, actions := r.Dims()
 		step, reach := baseline.Identity(states), &mat.Dense{}
-		for pair := range states * actions {
-			floats.Add(step.RawRowView(pair/actions), p.RawRowView(pair))
-		}
-		if reach.Pow(step, states); reach.At(0, states-1) == 0 {
-			return endless(draw)(rng)
-		}
-		for pair := range states * actions {
-			if s := pair / actions; step.At(s, s) == 1+float64(actions) {
-				p.Set(pair, s, 0)
-				p.Set(pair, 0, 1)
+		for s := range states {
+			from := p.Slice(s*actions, (s+1)*actions, 0, states).(*mat.Dense)
+			if mat.Min(from.ColView(s)) == 1 {
+				from.Zero()
+				from.SetCol(0, slices.Repeat([]float64{1}, actions))
 			}
+			for a := range actions {
+				floats.Add(step.RawRowView(s), from.RawRowView(a))
+			}
+		}
+		if reach.Pow(step, states); mat.Min(reach.ColView(states-1)) == 0 {
+			return endless(draw)(rng)
 		}
 		r.Scale(1/max(mat.Max(r), -mat.Min(r)), r)
 		return p, r
@@ -271,7 +272,7 @@ func (f family) repeat(r equalRun, j int) experiment.Unit {
 		Family: f.name, Seed: int64(samples)}
 	return experiment.Unit{
 		Block: "families", Name: fmt.Sprintf("%s-%d/%s, %s-%d", f.name, smallStates, r.Method, key.Recipe, j), Key: key,
-		Of: key, Problems: smallProblems, Sample: 1, OneIn: 25, Chosen: true, Tolerance: learnedRounding,
+		Of: key, Problems: smallProblems, Sample: 1, OneIn: 25, Chosen: true, Tolerance: r.tolerance(),
 		Config: struct {
 			informedMethod
 			Family           string
@@ -286,7 +287,10 @@ func (f family) repeat(r equalRun, j int) experiment.Unit {
 			if err := cmp.Or(err, undrawn); err != nil {
 				return nil, err
 			}
-			losses, err := scored(controller, problems, smallRounds)
+			losses, err := r.losses(controller, problems)
+			for i, of := range losses {
+				losses[i] = of[len(of)-1:]
+			}
 			return &rows.Tables{Rounds: lossRows(key, places, []int{smallRounds}, losses, significant)}, err
 		},
 	}

@@ -94,7 +94,7 @@ func (h heads) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err 
 //	without_all        row_l1 with what all heads write set to 0
 //	loop, loop_without_all
 //	                   mean loss of the loop over exact PMD's, with attention and so without
-//	loop_without       the same without this head, on the first Alone problems
+//	loop_without       mean loss of the loop without this head over that with it, on the first Alone problems
 //	prior_r2, gain_r2  R² of linear maps from a token, as embedded (layer 0) and after each layer, to its log π and
 //	                   ηQ: fitted in one half of the contexts, measured in the other
 func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
@@ -116,7 +116,7 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 	}
 	add("row_l1", math.NaN(), whole)
 	var every []int
-	var without []*train.Model
+	loops := []*train.Model{model}
 	for i, to := range attention {
 		every = append(every, i)
 		layer := float64(i/c.Heads + 1)
@@ -128,18 +128,18 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 		if err != nil {
 			return nil, err
 		}
-		without = append(without, changed)
+		loops = append(loops, changed)
 		for k, whom := range []string{"own", "state", "action", "others"} {
 			add(whom, layer, to[k])
 		}
 		add("without", layer, oneStep)
 	}
-	ratios, _, err := h.loops(h.Alone, h.Rounds, h.Eta, without...)
+	ratios, _, err := h.loops(h.Alone, h.Rounds, h.Eta, loops...)
 	if err != nil {
 		return nil, err
 	}
-	for i, ratio := range ratios {
-		add("loop_without", float64(i/c.Heads+1), ratio)
+	for i := range every {
+		add("loop_without", float64(i/c.Heads+1), ratios[i+1]/ratios[0])
 	}
 	alone, err := silenced(model, every...)
 	if err != nil {

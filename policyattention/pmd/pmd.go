@@ -5,7 +5,6 @@
 package pmd
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -181,10 +180,12 @@ func (p Policy) check(q *mat.Dense, eta float64) error {
 		return errors.New("pmd: a policy or Q is missing or empty")
 	}
 	rows, cols := p.Pi.Dims()
-	for i, x := range []*mat.Dense{q, cmp.Or(p.Log, p.Pi)} {
+	for name, x := range map[string]*mat.Dense{"Q": q, "log π": p.Log} {
+		if x == nil {
+			continue
+		}
 		if r, c := x.Dims(); r != rows || c != cols {
-			return fmt.Errorf("pmd: %s is [%d, %d], the policy is [%d, %d]",
-				[]string{"Q", "log π"}[i], r, c, rows, cols)
+			return fmt.Errorf("pmd: %s is [%d, %d], the policy is [%d, %d]", name, r, c, rows, cols)
 		}
 	}
 	if err := mdp.CheckRows("policy", p.Pi); err != nil {

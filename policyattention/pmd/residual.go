@@ -24,7 +24,7 @@ func mustMatch(x, y *mat.Dense) {
 // p is the policy that an actor returned and q that of Step. It panics when p and q [S, A] differ in shape.
 func MaxRowL1(p, q *mat.Dense) float64 { return slices.Max(l1(p, q)) }
 
-// RowL1 is the same with the mean over states in place of the maximum.
+// RowL1 returns the mean over states of ‖p(·|s) − q(·|s)‖₁, for p and q [S, A] as in MaxRowL1.
 func RowL1(p, q *mat.Dense) float64 {
 	total := 0.0
 	for _, x := range l1(p, q) {
@@ -143,7 +143,7 @@ type Update struct {
 }
 
 // FitStep returns the effective step size of observed updates: the η on the grid lo, lo+by, …, hi that minimizes the
-// mean row-L1 distance between Next and PMD_η(Pi, Q), the smallest of several. It returns an error if there are no
+// mean row-L1 distance between Next and PMD_η(Pi, Q), the smallest such η. It returns an error if there are no
 // updates, if the grid is empty or has over a million steps, if Step does, or if a Next is not finite or not [S, A].
 func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err error) {
 	if len(updates) == 0 || !(by > 0) || !(lo >= 0 && lo <= hi) || !((hi-lo)/by <= 1e6) {

@@ -37,13 +37,18 @@ func (s *Store) informed(i informed, horizon any, runs int) ([][]float64, error)
 
 // rowsOf returns the rows behind these losses, none of a method that was not run so.
 func (s *Store) rowsOf(i informed, horizon any) Rows {
-	of := s.Block("equal-sharpness").At(20).Where(Column("start").Is(horizon),
-		Recipe.Is(rows.Condition(i.information, i.n, i.untuned)))
-	if t, ok := horizon.(int); ok {
-		of = s.Block("equal").At(t).Where(Column("information").Is(i.information), Column("n").Is(i.n),
-			Column("untuned").Is(map[bool]int{true: 1}[i.untuned]))
+	own := []Filter{Method.Is(i.method), S.Is(i.states)}
+	t, ok := horizon.(int)
+	if !ok {
+		return s.Block("equal-sharpness").At(20).Where(append(own, Column("start").Is(horizon),
+			Recipe.Is(rows.Condition(i.information, i.n, i.untuned)))...)
 	}
-	return of.Where(Method.Is(i.method), S.Is(i.states))
+	untuned := 0
+	if i.untuned {
+		untuned = 1
+	}
+	return s.Block("equal").At(t).Where(append(own, Column("information").Is(i.information), Column("n").Is(i.n),
+		Column("untuned").Is(untuned))...)
 }
 
 // words is the information as tables write it; block equal calls on-policy transitions a window.

@@ -88,7 +88,7 @@ func (s *Store) sizes() (t Table) {
 // heads is what attention does in trained actors, layer by layer.
 func (s *Store) heads() (t Table) {
 	t.Columns = []string{"S", "layer", "own pair", "its state's", "its action's", "others", "row-L1 without one head",
-		"its loop / exact PMD", "R² of log π", "R² of ηQ"}
+		"loss of the loop", "R² of log π", "R² of ηQ"}
 	numbers := s.Block("heads-numbers")
 	t.err = numbers.err
 	for _, states := range numbers.Values(S) {
@@ -169,7 +169,7 @@ func (s *Store) sharpened(of group, states string, own, ours float64) (mean, rat
 	if err := cmp.Or(err, missing); err != nil {
 		return "", "", err
 	}
-	m, err := statistics["mean-over-problems"](x.sample, nil)
+	m, err := meanOverProblems(x.sample, nil)
 	r, failed := stats.RatioOverProblems(x.sample, y.sample)
 	return m.Text(report.Number), r.Text(report.Number), cmp.Or(err, failed)
 }

@@ -121,18 +121,16 @@ var alone = []string{"median", "mean", "mean-over-problems"}
 // statistics are what tables and queries estimate of a sample x [runs][problems], but for those above beside that of a
 // reference y.
 var statistics = map[string]func(x, y [][]float64) (stats.Estimate, error){
-	"median": func(x, _ [][]float64) (stats.Estimate, error) { return stats.Standard.Median(x) },
-	"mean":   runMeans,
-	"mean-over-problems": func(x, _ [][]float64) (stats.Estimate, error) {
-		return stats.RatioOverProblems(x, [][]float64{slices.Repeat([]float64{1}, len(x[0]))})
-	},
-	"ratio":          stats.Standard.Ratio,
-	"difference":     stats.Standard.Difference,
-	"paired":         stats.Standard.PairedDifference,
-	"ratio-of-means": stats.Standard.RatioOfMeans,
-	"over-problems":  stats.RatioOverProblems, // of means, for other problems and the same networks
-	"improvement":    stats.Improvement,
-	"locked":         locked,
+	"median":             func(x, _ [][]float64) (stats.Estimate, error) { return stats.Standard.Median(x) },
+	"mean":               runMeans,
+	"mean-over-problems": meanOverProblems,
+	"ratio":              stats.Standard.Ratio,
+	"difference":         stats.Standard.Difference,
+	"paired":             stats.Standard.PairedDifference,
+	"ratio-of-means":     stats.Standard.RatioOfMeans,
+	"over-problems":      stats.RatioOverProblems, // of means, for other problems and the same networks
+	"improvement":        stats.Improvement,
+	"locked":             locked,
 	// The share of runs of which more than the share Often is locked.
 	"locking": func(x, y [][]float64) (stats.Estimate, error) {
 		e, err := locked(x, y)
@@ -148,6 +146,11 @@ func locked(x, y [][]float64) (stats.Estimate, error) {
 		e.ByRun = append(e.ByRun, excess(x[j:j+1], y[j:j+1]).Above)
 	}
 	return e, nil
+}
+
+// meanOverProblems has an interval for other problems and the same networks.
+func meanOverProblems(x, _ [][]float64) (stats.Estimate, error) {
+	return stats.RatioOverProblems(x, [][]float64{slices.Repeat([]float64{1}, len(x[0]))})
 }
 
 func runMeans(x, _ [][]float64) (e stats.Estimate, err error) {

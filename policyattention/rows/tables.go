@@ -84,7 +84,9 @@ func (t *Tables) Append(other Tables) {
 func (t *Tables) SetKey(key Key) {
 	for _, x := range t.all() {
 		for i := range x.Len() {
-			x.Index(i).FieldByName("Key").Set(reflect.ValueOf(key))
+			if of := x.Index(i).FieldByName("Key"); of.IsValid() {
+				of.Set(reflect.ValueOf(key))
+			}
 		}
 	}
 }

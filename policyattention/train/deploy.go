@@ -9,11 +9,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
-	"icrl/internal/safetensors"
 	"icrl/policyattention/control"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
-	"icrl/policyattention/transformer"
 	"icrl/policyattention/transformer/engine"
 )
 
@@ -40,7 +38,7 @@ func Load(path string) (*Model, error) {
 		const format = "train: not the weights that were asked for: of the configuration %.40s…: %w (in %s)"
 		return nil, fmt.Errorf(format, config, err, path)
 	}
-	params, err := transformer.Flat(c.Network().Layout(), safetensors.Floats(f))
+	params, err := flat(path, f, c.Network().Layout())
 	if err != nil {
 		return nil, err
 	}

@@ -94,10 +94,9 @@ func (j Job) advance(ctx context.Context, b compute.Backend, dir string, s *stat
 		saved, cpu = time.Now(), backend.ProcessorTime()
 		return j.saveState(statePath(dir), s)
 	}
-	for {
-		done, stopped := s.step == j.Steps, ctx.Err() != nil
-		if s.step%j.Batches.every() == 0 && (done || stopped || time.Since(saved) > saveEvery) {
-			if err := save(); err != nil || done {
+	for s.step < j.Steps {
+		if stopped := ctx.Err() != nil; s.step%j.Batches.every() == 0 && (stopped || time.Since(saved) > saveEvery) {
+			if err := save(); err != nil {
 				return err
 			}
 			if stopped {
@@ -121,6 +120,7 @@ func (j Job) advance(ctx context.Context, b compute.Backend, dir string, s *stat
 			progress(Progress{Step: s.step, Steps: j.Steps, Loss: float64(losses[0]), StepsPerSecond: rate})
 		}
 	}
+	return save()
 }
 
 // result checks and returns what a finished run has left.
@@ -303,7 +303,16 @@ func (j Job) Params(path string, step int) ([]float32, error) {
 		return nil, fmt.Errorf("train: %s holds step %s of configuration %.12s, want step %d of %.12s", path, at,
 			f.Metadata["config_sha256"], step, Hash(config))
 	}
-	return transformer.Flat(j.Model.Layout(), safetensors.Floats(f))
+	return flat(path, f, j.Model.Layout())
+}
+
+// flat returns the parameters of a layout that a file of weights holds.
+func flat(path string, f *safetensors.File, layout []transformer.Tensor) ([]float32, error) {
+	params, err := transformer.Flat(layout, safetensors.Floats(f))
+	if err != nil {
+		return nil, fmt.Errorf("train: %s: %w", path, err)
+	}
+	return params, nil
 }
 
 // Check returns an error unless a file holds the weights after a step of this very job.

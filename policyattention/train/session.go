@@ -43,11 +43,11 @@ type Job struct {
 	Holds func(path string, step int) error
 }
 
-// JSON returns the JSON of a valid configuration.
+// JSON returns the JSON of a configuration. It panics where a number is not finite.
 func JSON(config any) []byte {
 	b, err := json.Marshal(config)
 	if err != nil {
-		panic(err) // Validate has refused the numbers that JSON cannot hold
+		panic(fmt.Sprintf("%T: %v", config, err))
 	}
 	return b
 }

@@ -20,9 +20,12 @@ type Network struct {
 	p      map[string]*Node // parameters by name
 }
 
-// Bind returns the network with the flat parameter vector [Size]. It panics, as GoMLX does while a graph is built, if
-// the configuration is invalid or the vector has another shape.
-func Bind(c Config, params *Node) *Network {
+// Bind returns the network with the flat parameter vector [Size].
+func Bind(c Config, params *Node) *Network { return &Network{c, Parameters(c, params)} }
+
+// Parameters returns the tensors of the flat parameter vector [Size] by name. It panics, as GoMLX does while a graph is
+// built, if the configuration is invalid or the vector has another shape.
+func Parameters(c Config, params *Node) map[string]*Node {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
@@ -33,7 +36,7 @@ func Bind(c Config, params *Node) *Network {
 	for _, t := range c.Layout() {
 		p[t.Name] = Reshape(Slice(params, AxisRange(t.Offset, t.Offset+t.Size())), t.Shape...)
 	}
-	return &Network{c, p}
+	return p
 }
 
 // Vectors maps tokens [B, T, Features] to the outputs [B, T, Outputs]. Those of a token

@@ -169,7 +169,7 @@ func (e *Engine) next(name string, rounds []*decoder.Round) (*decoder.Round, err
 		if e.Settings.Expected {
 			source = decoder.Weighted()
 		}
-		d, err := e.decoder(name == Normalized)
+		d, err := e.decoderOf(name == Normalized)
 		if err != nil {
 			return nil, err
 		}
@@ -192,8 +192,8 @@ func (e *Engine) next(name string, rounds []*decoder.Round) (*decoder.Round, err
 	return &decoder.Round{Round: *k}, nil // with none of the bounds that are the decoder's
 }
 
-// decoder returns the run's decoder, as it is or compiled with LayerNorm for the same caps.
-func (e *Engine) decoder(normalized bool) (d *decoder.Decoder, err error) {
+// decoderOf returns the run's decoder, as it is or compiled with LayerNorm for the same caps.
+func (e *Engine) decoderOf(normalized bool) (d *decoder.Decoder, err error) {
 	if !normalized {
 		return e.Decoder, nil
 	}

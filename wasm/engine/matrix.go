@@ -39,7 +39,7 @@ func (e *Engine) Trace(k int, name string) (*decoder.Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := e.decoder(name == NormedCall)
+	d, err := e.decoderOf(name == NormedCall)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func window(rows [][]float64, name string, from, to int) ([][]float64, error) {
 
 // Weight returns a weight matrix of a call's network by the name in the decoder's legend.
 func (e *Engine) Weight(call, name string) (*mat.Dense, error) {
-	d, err := e.decoder(call == NormedCall)
+	d, err := e.decoderOf(call == NormedCall)
 	if err != nil {
 		return nil, err
 	}

@@ -40,9 +40,10 @@ type Config struct {
 
 // Standard is the configuration of the released identities: steps are as the actor's.
 func Standard(identity uint64) Config {
-	actor := anymdp.Standard(identity)
-	return Config{Recipe: name, Seed: identity, Problems: 1 << 14, Batch: actor.Batch, Steps: actor.Steps,
-		Optimizer: actor.Optimizer}
+	const steps = 6000
+	o := transformer.StandardAdamW()
+	o.LearningRate, o.Beta2, o.Cosine = 2e-3, .99, steps
+	return Config{Recipe: name, Seed: identity, Problems: 1 << 14, Batch: 64, Steps: steps, Optimizer: o}
 }
 
 const name = "memory-critic"

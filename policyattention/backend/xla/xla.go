@@ -39,7 +39,11 @@ func (driver) New(plugin, options string) (b compute.Backend, err error) {
 		return nil, fmt.Errorf("plugin folder %s: a comma, or the name of another device, in the path misleads "+
 			"go-xla: put the plugin elsewhere", folder)
 	}
-	if b, err = xla.New(strings.TrimSuffix(path+","+options, ",")); err != nil {
+	config := path
+	if options != "" {
+		config += "," + options
+	}
+	if b, err = xla.New(config); err != nil {
 		return nil, fmt.Errorf("plugin %s cannot be used: %w", path, err)
 	}
 	return b, nil

@@ -140,10 +140,12 @@ func (s *pass[F]) last(to, from matrix[F]) {
 
 // addLast adds rows to those of the last K tokens.
 func (s *pass[F]) addLast(to, from matrix[F]) {
-	for i := range s.B * s.K {
-		row := to.row(i + (i/s.K+1)*(s.T-s.K))[:s.Config.Width]
-		for j, v := range from.row(i)[:len(row)] {
-			row[j] += v
+	for b := range s.B {
+		for k := range s.K {
+			row := to.row((b+1)*s.T - s.K + k)[:s.Config.Width]
+			for j, v := range from.row(b*s.K + k)[:len(row)] {
+				row[j] += v
+			}
 		}
 	}
 }
