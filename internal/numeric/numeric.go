@@ -57,7 +57,8 @@ func expEdge(x float64) float64 {
 	return math.Ldexp(scale+float64(scale*p), int(int32(uint32(k)<<15)>>20)) // bits 5…16 of k, signed
 }
 
-// reduce splits x: the low 17 bits of k hold the integer nearest to 32x/ln2; m are the bits of 2^((k mod 32)/32); eʳ = 1 + p.
+// reduce splits x: the low 17 bits of k hold the integer nearest to 32x/ln2; m are the bits of 2^((k mod 32)/32), and
+// eʳ = 1 + p.
 func reduce(x float64) (k, m uint64, p float64) {
 	t := float64(x*inv) + shift
 	k = math.Float64bits(t)

@@ -23,7 +23,7 @@ type Caps struct {
 	Rounds  int     `json:"rounds"`  // horizon K ≥ 1: the most critic calls in a run
 	// Routing is ε_r in (0, 2): ζ is at most ε_r, and each of the critic's heads leaks at most ε_r/2 attention.
 	Routing  float64 `json:"routing"`
-	Alpha    float64 `json:"alpha"`              // α in (0, 1), with which the sampling bound fails in some call of a run
+	Alpha    float64 `json:"alpha"`              // α in (0, 1), the probability that a sampling bound of a run fails
 	Sampling float64 `json:"sampling,omitempty"` // wanted sampling error ε_s > 0; it chooses Packets where that is 0
 	Packets  int     `json:"packets,omitempty"`  // m, packets from each state and action in a critic call
 	Phi      float64 `json:"phi,omitempty"`      // φ in [0, 1], the uniform policy's share in the actor's readout

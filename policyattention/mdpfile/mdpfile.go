@@ -36,10 +36,11 @@ const (
 	maxPacked      = 32      // how many times its size a file packed by gzip may take
 )
 
-// Options say what a file does not, also as flags of the command. The zero value adds nothing.
+// Options say what a file does not, also as flags of the command. The zero value adds nothing. The layout A,S,S is
+// that of pymdptoolbox.
 type Options struct {
 	Gamma     *float64 `help:"Discount γ, in place of the file's."`
-	Layout    string   `help:"Axes of an array P, in place of the file's." placeholder:"S,A,S|A,S,S"` // pymdptoolbox: A,S,S
+	Layout    string   `help:"Axes of an array P, in place of the file's." placeholder:"S,A,S|A,S,S"`
 	Minimize  bool     `help:"Rewards are costs."`
 	Normalize bool     `help:"Divide rows of P by their sums."` // see mdp.Model
 }
@@ -251,7 +252,8 @@ var arrows = map[string]string{
 	"ne": "↗", "nw": "↖", "se": "↘", "sw": "↙", "stay": "•",
 }
 
-// svg draws the grid: a square is as dark as its state is valuable, and bears the likeliest action unless the state ends.
+// svg draws the grid: a square is as dark as its state is valuable, and bears the likeliest action unless the state is
+// terminal.
 func (x solution) svg(w io.Writer) error {
 	const side = 48
 	m := x.m

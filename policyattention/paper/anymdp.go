@@ -88,8 +88,8 @@ func anyTask(rng *rand.Rand, states, actions int, gamma float64) (p, r *mat.Dens
 
 func between(rng *rand.Rand, lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
 
-// lead draws where actions lead from a state: to states from 17 before it to 6 beyond, or farther where these are ends, most often to one close to the
-// action's own place among these. From an end they lead nowhere else.
+// lead draws where actions lead from a state: to states from 17 before it to 6 beyond, or farther where these are ends,
+// most often to one close to the action's own place among these. From an end they lead nowhere else.
 func lead(rng *rand.Rand, p *mat.Dense, s int, ends []bool) {
 	pairs, states := p.Dims()
 	actions := pairs / states

@@ -148,8 +148,9 @@ func maze(side, actions int) func(*rand.Rand) (p, r *mat.Dense) {
 	}
 }
 
-// endless makes problems for walks without resets, on which the last state can be reached from every other: a state that
-// no action leaves leads to state 0, even where that is no longer the worst or best place, and rewards are at most 1.
+// endless makes problems for walks without resets, on which the last state can be reached from every other: a state
+// that no action leaves leads to state 0, even where that is no longer the worst or best place, and rewards are at
+// most 1.
 func endless(draw func(*rand.Rand) (p, r *mat.Dense)) func(*rand.Rand) (p, r *mat.Dense) {
 	return func(rng *rand.Rand) (p, r *mat.Dense) {
 		p, r = draw(rng)

@@ -33,7 +33,7 @@ func builders() []builder {
 		{"family-methods", (*Store).familyMethods}, {"costs", (*Store).costs}, {"claims", (*Store).claimsTable},
 		{"verdicts", (*Store).verdicts}, {"all-findings", answered("findings.tsv")}, {"findings", (*Store).findings},
 		{"reproduced", (*Store).reproduced}, {"greedy-leads", (*Store).greedyLeads}, {"critics-20", (*Store).critics20},
-		{"lead-20", (*Store).lead20}, {"qualified", (*Store).qualified}, {"lead-sharpness", (*Store).leadSharpness},
+		{"lead-20", (*Store).lead20}, {"lead-sharpness", (*Store).leadSharpness},
 	}
 }
 
@@ -341,14 +341,6 @@ func (s *Store) lead20() Table {
 	return s.tables["lead"]().keep(func(l line) bool {
 		return l.entries[2] == "20" && l.entries[0] != Label("q-learning") && l.entries[0] != Label("sarsa")
 	}).short("method", "S", "lead", "= update rule", "+ information", "+ tuning")
-}
-
-func (s *Store) qualified() Table {
-	compared := func(l line) bool { // it has a control and is none
-		return l.entries[1] == learner(fmt.Sprint(l.entries[1])) && l.entries[len(l.entries)-1] != "no control"
-	}
-	return s.tables["qualification"]().keep(compared).
-		short("method", "recipe", "S", "round 1", "round 40", "runs", "minus its control [95 % interval]", "qualifies")
 }
 
 // families20 are the families after 20 backups.

@@ -72,7 +72,8 @@ func CPU(seed uint64, states int) Config {
 	return c
 }
 
-// ShortContext is a recipe's control, which remembers nothing between rounds: a context of one round and the query after it.
+// ShortContext is a recipe's control, which remembers nothing between rounds: a context of one round and the query
+// after it.
 func (c Config) ShortContext() Config {
 	c.Context = baseline.Window + 1
 	return c

@@ -49,7 +49,8 @@ type Config struct {
 	Damping float64 `json:"damping"` // ridge of each factor, relative to its mean eigenvalue
 }
 
-// Native is the shape in which Liang and Lai train, S=9, A=4, γ=.5, at the paper's budget of 10,000 MDPs and 10⁷ windows.
+// Native is the shape in which Liang and Lai train, S=9, A=4, γ=.5, at the paper's budget of 10,000 MDPs and 10⁷
+// windows.
 func Native(seed uint64) Config {
 	t := Harness(seed, 9)
 	t.Actions, t.Gamma = 4, 0.5
