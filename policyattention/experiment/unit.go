@@ -91,8 +91,8 @@ func (u Unit) hash() string { return train.Hash(train.JSON(u.Config)) }
 
 // record returns what a unit's record has before it is run.
 func (u Unit) record() Record {
-	r := Record{Block: u.Block, Name: u.Name, Key: u.Key, Hash: u.hash(), Config: train.JSON(u.Config)}
-	if u.Training != nil {
+	r := Record{Block: u.Block, Name: u.Name, Key: u.Key, Config: train.JSON(u.Config)}
+	if r.Hash = train.Hash(r.Config); u.Training != nil {
 		r.Kind = u.Training.Key()
 	}
 	return r

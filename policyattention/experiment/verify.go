@@ -233,8 +233,9 @@ func (s *Store) verifyTask(ctx context.Context, v *Verification, u Unit) error {
 }
 
 func (s *Store) verifyTraining(v *Verification, u Unit, r Record, losses []rows.Loss) {
-	for _, file := range slices.Sorted(maps.Keys(u.weights())) {
-		w := u.weights()[file]
+	weights := u.weights()
+	for _, file := range slices.Sorted(maps.Keys(weights)) {
+		w := weights[file]
 		path := s.weightsPath(w)
 		digest, err := FileDigest(path)
 		if errors.Is(err, fs.ErrNotExist) && s.Preset.leavesOut(u.Name+"/"+file) {

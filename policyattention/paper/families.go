@@ -243,8 +243,11 @@ func Families(s *experiment.Store) (units []experiment.Unit, err error) {
 	}
 	for _, f := range smallFamilies {
 		for _, r := range equalRuns {
-			if _, err := r.maker(s.Preset.Methods); err != nil || !r.repeated() {
-				continue // or its method's folder has been taken out
+			if !r.repeated() {
+				continue
+			}
+			if _, err := r.maker(s.Preset.Methods); err != nil {
+				continue // its method's folder has been taken out
 			}
 			for j := range r.runs() {
 				units = append(units, f.repeat(r, j))
