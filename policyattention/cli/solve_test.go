@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -373,13 +374,41 @@ func TestUnfamiliar(t *testing.T) {
 	}
 }
 
-// A cliff is one action far below others that differ: 8 below others that differ by 2, in one state.
-func TestCliff(t *testing.T) {
-	for want, rows := range map[float64][]float64{
-		5: {1, 3, -7, 1, 1, 1}, 2: {1, 2, 3, 0, 1, 3}, 0: {2, 2, -9, math.Inf(-1), 1, 2},
+// Trained actors are warned about cliffs deeper than what they were tried on, whatever the number of actions at the
+// bottom. Those of fixed shape see all states, so that a near tie in one of them is no cliff.
+func TestCliffs(t *testing.T) {
+	plain := testkit.Must(filepath.Glob("../../artifacts/paper/train/proximal-plain-S4-14100-*/weights.safetensors"))(t)
+	const ordinary, steep = "[-0.7,0.3,0.5],[0.1,-0.8,0.6],[-0.2,0.7,0]", "[0.001,0.0005,-1]"
+	for _, tc := range []struct{ actor, rewards, want string }{
+		{"any", "[0,-1,-1e15,-1e15]", "costs 1e+15 times"},
+		{"any", "[-1,-1e15,0]", "costs 1e+15 times"},
+		{"any", "[-1e17,0,-1,0,-1],[0,0,0,0,0]", "costs 1e+17 times"},
+		{"any", "[0,-1,-1e11,-1e11]", ""},
+		{"any", "[0,-1,-2,null]", ""},
+		{"any", "[0.3,0.30000000000000004,-1]", ""}, // rounding
+		{"any", "[0,-1e15,-1e15]", ""},              // the choice is the cliff
+		{"any", "[0,0,0]", ""},
+		{plain[0], strings.Join([]string{steep, steep, "[-1,0.0005,0.001]", "[0,0,0]"}, ","), "costs 2e+03 times"},
+		{plain[0], "[0.9,-0.4,-0.6]," + ordinary, ""},
+		{plain[0], steep + "," + ordinary, ""},
 	} {
-		if got := cliff(mat.NewDense(2, 3, rows)); got != want {
-			t.Errorf("%v: %v, want %v", rows, got, want)
+		states := strings.Count(tc.rewards, "[") // each leads to all alike, whatever is done: only rewards differ
+		actions := strings.Count(tc.rewards, ",")/states + 1
+		p := slices.Repeat([][]float64{slices.Repeat([]float64{1 / float64(states)}, states)}, actions)
+		cube := testkit.Must(json.Marshal(slices.Repeat([][][]float64{p}, states)))(t)
+		path := jsonFile(t, fmt.Sprintf(`{"gamma": 0.9, "P": %s, "r": [%s]}`, cube, tc.rewards))
+		code, _, stderr := call("solve", "--mdp", path, "--actor", tc.actor, "--rounds", "2")
+		if code != 0 || strings.Contains(stderr, "lock up") != (tc.want != "") || !strings.Contains(stderr, tc.want) {
+			t.Errorf("%s: exit %d, %s; want %q", tc.rewards, code, stderr, tc.want)
 		}
+	}
+	warned := 0
+	for _, p := range testkit.Must(mdp.Random.Draw(9, 4, 3, 1000))(t) {
+		if _, ratio := cliff(testkit.Must(p.MDP.Optimal())(t)); ratio > deepestPlain {
+			warned++
+		}
+	}
+	if warned > 1 {
+		t.Errorf("warnings for %d of 1,000 problems of the training distribution", warned)
 	}
 }
