@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+import methods
 import verify
 
 PAPER = pathlib.Path(__file__).parent.parent / "artifacts/paper"
@@ -19,19 +20,19 @@ PAPER = pathlib.Path(__file__).parent.parent / "artifacts/paper"
 class Streams(unittest.TestCase):
     def test_known_outputs(self):
         # The first outputs of this seed in the tests of Go's math/rand/v2.
-        x = verify.streams([b"ABCDEFGHIJKLMNOPQRSTUVWXYZ123456"], 130)[0]
+        x = methods.streams([b"ABCDEFGHIJKLMNOPQRSTUVWXYZ123456"], 130)[0]
         self.assertEqual([*x[:3]], [0xB773B6063D4616A5, 0x1160AF22A66ABC3C, 0x8C2599D9418D287C])
 
     def test_streams_do_not_depend_on_each_other(self):
-        keys = [verify.key(7, "mdp", i) for i in range(5)]
-        together = verify.streams(keys, 300)
+        keys = [methods.key(7, "mdp", i) for i in range(5)]
+        together = methods.streams(keys, 300)
         for i, k in enumerate(keys):
-            np.testing.assert_array_equal(verify.streams([k], 300)[0], together[i])
+            np.testing.assert_array_equal(methods.streams([k], 300)[0], together[i])
 
     def test_families(self):
         for family in ("random", "sparse-transitions", "strong-mixing", "sparse-rewards", "ring"):
-            p, r, pi = verify.draw(family, 7, 4, 3, 5)
-            few = verify.draw(family, 7, 4, 3, 2)
+            p, r, pi = methods.draw(family, 7, 4, 3, 5)
+            few = methods.draw(family, 7, 4, 3, 2)
             for x, y in zip((p, r, pi), few):
                 np.testing.assert_array_equal(x[:2], y, family)
             np.testing.assert_allclose(p.sum(axis=-1), 1, atol=1e-15, err_msg=family)
@@ -43,12 +44,40 @@ class Updates(unittest.TestCase):
     def test_one_state(self):
         # One state, rewards 0 and 1, gamma = 0.9: Q* = (9, 10), Q of the uniform policy (4.5, 5.5).
         p, r = np.ones((1, 1, 2, 1)), np.array([[[0.0, 1.0]]])
-        np.testing.assert_allclose(verify.optimum(p, r)[0, 0], [9, 10], rtol=1e-14)
-        q = verify.evaluate(p, r, np.full((1, 1, 1, 2), 0.5))[0, 0, 0]
+        np.testing.assert_allclose(methods.optimum(p, r)[0, 0], [9, 10], rtol=1e-14)
+        q = methods.evaluate(p, r, np.full((1, 1, 1, 2), 0.5))[0, 0, 0]
         np.testing.assert_allclose(q, [4.5, 5.5], rtol=1e-14)
 
+    def test_draws(self):
+        rows = np.array([[0.2, 0.5, 0.3]])
+        np.testing.assert_array_equal(methods.pick(np.array([0.0, 0.19, 0.2, 0.69, 0.7, 0.99]), rows), [0, 0, 1, 1, 2, 2])
 
-RUNS = {"prior": (18100, 18101), "benchmark": (0,), "headline": (0,)}
+    def test_rows_of_given_means(self):
+        rows, values = methods.dirichlet(methods.streams([bytes(32)], 60).reshape(5, 4, 3)), np.array([-0.5, 0.1, 0.5])
+        means = np.linspace(-0.4, 0.45, 4)
+        tilted = methods.tilt(rows, values, np.tile(means, (5, 1)))
+        np.testing.assert_allclose(tilted @ values, np.tile(means, (5, 1)), atol=1e-13)
+        logits = np.log(tilted / rows)  # theta values, up to a constant
+        slopes = np.diff(logits, axis=-1) / np.diff(values)
+        np.testing.assert_allclose(slopes[..., 0], slopes[..., 1], rtol=1e-8)
+
+
+EXACT_PMD = "exact-pmd-S8"
+RUNS = {
+    "prior": ("policyattention-prior-S8-18100", "policyattention-prior-S8-18101"),
+    "benchmark": (EXACT_PMD,),
+    "headline": (EXACT_PMD,),
+}
+OTHERS = {  # each a method or a critic of its own
+    "benchmark": (
+        "actor-critic-source-S8",
+        "algorithm-distillation-cpu-S8-18100",
+        "policyattention-learned-critic-S8-18100",
+    ),
+    "headline": ("liang-lai-paper-features-S8-18100", "policyattention-sample-mean-S8-18100"),
+    "critics": ("anchored-critic-S8-18100",),
+    "sharpened": ("algorithm-distillation-cpu-tuned-S8-18100", "liang-lai-tuned-S8-18100"),
+}
 NETWORK, EXACT, MANY = "rows/prior", "rows/benchmark", "rows/headline"
 POLICIES, PROBLEMS = "policies/prior", "problems"
 
@@ -63,27 +92,34 @@ def write(root, name, table):
     pq.write_table(table, path)
 
 
-def copy(root):
-    """Runs of two networks and of exact PMD with their weights and their problems, sealed."""
-    of = {}
-    for x in json.loads((PAPER / "runs.json").read_text()):
-        trained = x.get("seed", 0) in RUNS.get(x["block"], ()) and x["s"] == 8
-        if trained and (x.get("seed") or x["method"] == "exact-pmd"):
-            of.setdefault(x["block"], []).append(x)
-    for block in RUNS:
-        for name in (f"rows/{block}", f"policies/{block}"):
+def of_run(table, x):
+    """Which rows of a table are of a record."""
+    mask = True
+    for column in ("method", "recipe", "s", "seed"):
+        value = x.get(column, "" if column == "recipe" else 0)
+        mask = pc.and_(mask, pc.equal(table[column], value))
+    return mask
+
+
+def copy(root, runs):
+    """Runs with their weights and their problems, sealed."""
+    stored = json.loads((PAPER / "runs.json").read_text())
+    records = [x for block in runs for x in stored if x["block"] == block and x["name"] in runs[block]]
+    for block in runs:
+        for name in (f"{kind}/{block}" for kind in ("rows", "policies", "choices")):
             if (PAPER / f"{name}.parquet").exists():
                 table = read(PAPER, name)
-                wanted = {"s": [8], "seed": RUNS[block], "method": [x["method"] for x in of[block]]}
-                for column, values in wanted.items():
-                    table = table.filter(pc.is_in(table[column], pa.array(values)))
-                write(root, name, table)
+                table = pa.concat_tables(table.filter(of_run(table, x)) for x in records if x["block"] == block)
+                if len(table) > 0:
+                    write(root, name, table)
     problems = read(PAPER, PROBLEMS)
     write(root, PROBLEMS, problems.filter(pc.equal(problems["root"], 38100)))
-    (root / "runs.json").write_text(json.dumps([x for block in RUNS for x in of[block]]))
-    for seed in RUNS["prior"]:
-        for folder in PAPER.glob(f"train/proximal-prior-S8-{seed}-*"):
-            shutil.copytree(folder, root / "train" / folder.name)
+    (root / "runs.json").write_text(json.dumps(records))
+    for weights in {name for x in records for name in x.get("weights", ())}:
+        for path in PAPER.glob(f"train/{weights}-{12 * '?'}/weights.safetensors"):
+            folder = root / "train" / path.parent.name
+            folder.mkdir(parents=True)
+            shutil.copy(path, folder)
     seal(root)
 
 
@@ -306,7 +342,7 @@ class Corruptions(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.stored = pathlib.Path(folder.name, "stored")
         self.changed = pathlib.Path(folder.name, "changed")
-        copy(self.stored)
+        copy(self.stored, RUNS)
 
     def test_as_stored(self):
         verifier = verify.Verifier(self.stored)
@@ -325,6 +361,50 @@ class Corruptions(unittest.TestCase):
                     found = verify.Verifier(self.changed).verify()
                     self.assertTrue(any(want in x for x in found), (name, found))
                     shutil.rmtree(self.changed)
+
+
+class Others(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        copy(self.root, OTHERS)
+
+    def found(self):
+        seal(self.root)
+        return verify.Verifier(self.root).verify()
+
+    def test_as_stored(self):
+        self.assertEqual(self.found(), [])
+
+    def test_losses(self):
+        for block in OTHERS:
+            edit(f"rows/{block}", "loss", EVERY, plus(1e-3))(self.root)
+        found = self.found()
+        for block, names in OTHERS.items():
+            for name in names:
+                self.assertTrue(any(x.startswith(f"{block}/{name}: loss: ") for x in found), (name, found))
+
+    def test_weights(self):
+        text = (self.root / "runs.json").read_text()
+        for path in self.root.glob("train/*/*"):
+            before, weights = verify.digest(path), bytearray(path.read_bytes())
+            third = len(weights) // 3
+            weights[-third - 9000 : -9000] = bytes(third)
+            path.write_bytes(weights)
+            text = text.replace(before, verify.digest(path))
+        (self.root / "runs.json").write_text(text)
+        found = self.found()
+        for block, names in OTHERS.items():
+            for name in names:
+                wrong = any(x.startswith(f"{block}/{name}: ") for x in found)
+                self.assertEqual(wrong, name != "actor-critic-source-S8", (name, found))
+
+    def test_choices(self):
+        for block in ("benchmark", "sharpened"):
+            edit(f"choices/{block}", "actions", EVERY, lambda x: [*x[:9], (x[9] + 1) % 3, *x[10:]])(self.root)
+        found = self.found()
+        self.assertEqual(len(found), 2, found)
 
 
 if __name__ == "__main__":
