@@ -86,7 +86,7 @@ var blocks = map[Block]block{
 
 	"tuning":    {Kind: stepSizes, Problems: calibration},                                 // step sizes
 	"sharpness": {Kind: atTemperatures, Problems: sharpening, Rounds: shortest, OneIn: 8}, // losses at temperatures
-	"sharpened": {Kind: atTemperatures, Rounds: shortest, OneIn: 3},                       // the benchmark's, again
+	"sharpened": {Kind: atTemperatures, Rounds: shortest},                                 // the benchmark's, again
 
 	"mechanism":   {Kind: oneStep, Problems: heldOut},    // one-step inputs: which rule was learned?
 	"ablation":    {Kind: oneStep, Problems: heldOut},    // the same of networks without attention

@@ -37,8 +37,8 @@ func WriteFile(path string, b []byte) error {
 	return renameio.WriteFile(path, b, 0o644)
 }
 
-// rowGroup is how many rows share a group, which bounds what a reader holds at once.
-const rowGroup = 1 << 18
+// rowGroup is how many rows share a group, which bounds what a reader holds at once: a group has its own dictionaries.
+const rowGroup = 1 << 21
 
 // page is the most bytes of a page: numbers of a column that repeat are found within one.
 const page = 8 << 20
