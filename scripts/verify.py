@@ -75,7 +75,7 @@ def effort(record):
     if "s5rl" in c:
         return 0, 0
     if not {"actor", "distill"} & c.keys() and not {"training", "memory_critic"} & c.get("critic", {}).keys():
-        few = 32 if block == "headline" else 1000
+        few = 32 if block.startswith("headline") else 1000
         return few, 1e-5 if "liang_lai" in c else LOOP  # dense features magnify rounding
     if "distill" in c:
         return (1 if block == "headline" else 2), NETWORK

@@ -23,6 +23,7 @@ const (
 	Frontier  Block = "frontier"
 	Long      Block = "long"
 	Trial     Block = "try"
+	Greedy    Block = "headline-greedy"
 )
 
 // block says what the cells of a block are: to add one, add a line to blocks.
@@ -87,6 +88,7 @@ var blocks = map[Block]block{
 	"tuning":    {Kind: stepSizes, Problems: calibration},                                 // step sizes
 	"sharpness": {Kind: atTemperatures, Problems: sharpening, Rounds: shortest, OneIn: 8}, // losses at temperatures
 	"sharpened": {Kind: atTemperatures, Rounds: shortest},                                 // the benchmark's, again
+	Greedy:      {Kind: atTemperatures, Problems: headline, Rounds: shortest},             // as returned, and greedy
 
 	"mechanism":   {Kind: oneStep, Problems: heldOut},    // one-step inputs: which rule was learned?
 	"ablation":    {Kind: oneStep, Problems: heldOut},    // the same of networks without attention
@@ -287,7 +289,9 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 		loop.Kept = b.Policies(*p.Protocol)
 	}
 	if b.Kind == atTemperatures {
-		loop.Temperatures = Temperatures
+		if loop.Temperatures = Temperatures; u.Block == Greedy {
+			loop.Temperatures = []float64{1, 0}
+		}
 	}
 	return loop, nil
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"icrl/internal/testkit"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/stats"
@@ -28,6 +30,25 @@ func TestPlantedTail(t *testing.T) {
 	}
 	if ratio, locked := plant(64); ratio.Resolved(1) || locked.Value > 0 {
 		t.Errorf("64 problems: ratio %v, locked %v", ratio, locked)
+	}
+}
+
+// The policies that table greedy-leads makes greedy are those of the headline's loops.
+func TestGreedyOfTheHeadline(t *testing.T) {
+	for _, states := range []int{8, 16} {
+		for _, of := range [][]any{{"policyattention", "plain"}, {"liang-lai", "tuned"},
+			{"algorithm-distillation", "full"}, {"actor-critic", "source-tuned"}} {
+			one := func(block string, filters ...Filter) [][]float64 {
+				rows := stored.Block(block).Where(Method.Is(of[0]), Recipe.Is(of[1]), S.Is(states)).Where(filters...)
+				return testkit.Must(rows.At(20).one())(t).sample
+			}
+			returned := one("headline-greedy", Column("alpha").Is(1))
+			for i, losses := range one("headline")[:len(returned)] {
+				if d := floats.Distance(losses, returned[i], math.Inf(1)); d > 1e-6 { // float32, other processors
+					t.Errorf("%v, S = %d, run %d: losses differ by %v", of, states, i, d)
+				}
+			}
+		}
 	}
 }
 

@@ -195,14 +195,16 @@ func (s *Store) critics() Table {
 		}).
 		Against(exact("confirmation").Then(exact("benchmark"))).
 		Ratio().WithInterval().estimate("ratio-of-means", "means / exact PMD").WithInterval().WithTail().
-		match(loops, func(g, o group) bool {
-			mean := "sample-mean"
-			if strings.HasPrefix(g.key[Method], "policyattention") {
-				mean = "policyattention-sample-mean"
-			}
-			return o.key[Method] == mean && g.key[Method] != mean && same(S, T)(g, o)
-		}).
-		estimate("ratio-of-means", "means / mean of samples").WithInterval().Paired().WithInterval()
+		match(loops, ofMean).estimate("ratio-of-means", "means / mean of samples").WithInterval().Paired().WithInterval()
+}
+
+// ofMean reports whether o is the loop of g's actor with the mean of the same samples, and g another.
+func ofMean(g, o group) bool {
+	mean := "sample-mean"
+	if strings.HasPrefix(g.key[Method], "policyattention") {
+		mean = "policyattention-sample-mean"
+	}
+	return o.key[Method] == mean && g.key[Method] != mean && same(S, T)(g, o)
 }
 
 // any sets the actor for any MDP beside the actors of fixed shape, on their problems.

@@ -1,7 +1,6 @@
 package results
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 
 	"icrl/internal/safetensors"
 	"icrl/policyattention/report"
+	"icrl/policyattention/stats"
 )
 
 // builders are the tables in the order of commands and documents: the paper's by number, then the
@@ -21,7 +21,8 @@ import (
 func builders() []builder {
 	return []builder{
 		{"1", answered("table1.tsv")}, {"2", answered("table2.tsv")}, {"3", (*Store).table3}, {"4", (*Store).table4},
-		{"headline", (*Store).headline}, {"headline-actor", (*Store).headlineActor}, {"attention", (*Store).attention},
+		{"headline", (*Store).headline}, {"headline-actor", (*Store).headlineActor},
+		{"headline-short", (*Store).headlineShort}, {"attention", (*Store).attention},
 		{"heads", (*Store).heads}, {"sizes", (*Store).sizes}, {"sharpness", (*Store).sharpness},
 		{"oracle", (*Store).oracle}, {"confirmation", (*Store).confirmation}, {"shift", (*Store).shift},
 		{"benchmark", (*Store).benchmark}, {"tails", (*Store).tails}, {"mechanism", (*Store).mechanism},
@@ -32,7 +33,7 @@ func builders() []builder {
 		{"any-attention", (*Store).anyAttention}, {"families", (*Store).families}, {"families-20", (*Store).families20},
 		{"family-methods", (*Store).familyMethods}, {"costs", (*Store).costs}, {"claims", (*Store).claimsTable},
 		{"verdicts", (*Store).verdicts}, {"all-findings", answered("findings.tsv")}, {"findings", (*Store).findings},
-		{"reproduced", (*Store).reproduced}, {"greedy-leads", (*Store).greedyLeads}, {"critics-20", (*Store).critics20},
+		{"reproduced", (*Store).reproduced}, {"greedy-leads", (*Store).greedyLeads}, {"headline-critics", (*Store).headlineCritics},
 		{"lead-20", (*Store).lead20}, {"lead-sharpness", (*Store).leadSharpness},
 	}
 }
@@ -279,7 +280,7 @@ var ofOne = regexp.MustCompile(`-source\d+|-\d+$`)
 // findings are those of README, the first six of RESULTS'.
 func (s *Store) findings() Table {
 	t := s.tables["all-findings"]()
-	t.lines = t.lines[:min(6, len(t.lines))]
+	t.lines = t.lines[min(2, len(t.lines)):min(5, len(t.lines))]
 	return t.short(t.Columns[:3]...)
 }
 
@@ -306,22 +307,18 @@ func (s *Store) reproduced() (t Table) {
 }
 
 // greedyLeads is how the ratios to PolicyAttention's mean loss change when all policies are made greedy.
-func (s *Store) greedyLeads() (t Table) {
-	t.Columns = []string{"method", "recipe", "S = 8: as returned", "greedy", "S = 16: as returned", "greedy"}
-	others := s.Block("sharpened").At(20).Where(S.Is(8), Column("alpha").Is(0),
-		Method.Not("policyattention", "pmd-target")).By(Method, Recipe)
-	t.err = others.err
-	for _, l := range others.lines {
-		row := []any{l.entries[0], l.entries[1]}
-		for _, states := range []string{"8", "16"} {
-			for _, temperature := range []float64{1, 0} { // as returned, greedy
-				_, ratio, err := s.sharpened(l.group, states, temperature, temperature)
-				t.err, row = cmp.Or(t.err, err), append(row, ratio)
-			}
-		}
-		t.Add(row...)
-	}
-	return t
+func (s *Store) greedyLeads() Table {
+	all := s.Block("headline-greedy").At(20).By(Method, Recipe, S, "alpha")
+	ours := func(l line) bool { return l.group.key[Method] == "policyattention" }
+	t := all.keep(func(l line) bool { return !ours(l) }).match(all.keep(ours), same(S, "alpha"))
+	var failed error
+	t = t.each(func(l *line) {
+		var err error
+		l.last.Estimate, err = stats.RatioOverProblems(l.group.sample, l.reference.sample) // of all runs
+		failed = errors.Join(failed, err)
+	}).across()
+	t.Columns, t.err = []string{"method", "recipe", "S", "greedy", "as returned"}, errors.Join(t.err, failed)
+	return t.short("method", "recipe", "S", "as returned", "greedy")
 }
 
 // equalModel is what methods with the model and tuned step sizes are left with.
@@ -332,9 +329,23 @@ func (s *Store) equalModel() Table {
 	}).short("method", "S", "mean loss")
 }
 
-func (s *Store) critics20() Table {
-	return s.tables["critics"]().keep(func(l line) bool { return l.group.key[T] == "20" }).
-		short("method", "S", "error of a backup", "means / exact PMD", "worst", "means / mean of samples")
+// headlineCritics are the loops of critics that see samples, on thousands of problems.
+func (s *Store) headlineCritics() Table {
+	loops := s.Block("headline").Where(Method.Is("sample-mean", "anchored-critic", "policyattention-sample-mean",
+		"policyattention-learned-critic")).At(20, 40, 100).By(Method, S, T)
+	over := loops.match(loops, ofMean).estimate("over-problems", "")
+	t := loops.keep(func(l line) bool { return l.group.key[T] == "20" }).Against(s.exact("headline").At(20).By(S)).
+		estimate("over-problems", "means / exact PMD").WithTail()
+	shown := []string{"method", "S", "means / exact PMD", "worst"}
+	for _, horizon := range []string{"20", "40", "100"} {
+		shown = append(shown, "over the mean of samples: T = "+horizon)
+		t = t.with(shown[len(shown)-1], func(l line) any {
+			return over.lines[slices.IndexFunc(over.lines, func(o line) bool {
+				return same(Method, S)(o.group, l.group) && o.group.key[T] == horizon
+			})].last.shown()
+		})
+	}
+	return t.short(shown...)
 }
 
 func (s *Store) lead20() Table {
