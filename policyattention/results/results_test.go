@@ -72,7 +72,7 @@ func TestVerbs(t *testing.T) {
 	if runs := table.lines[0].group.runs; !slices.Equal(runs, []string{"1", "2"}) {
 		t.Errorf("runs %v, want those of ascending seeds", runs)
 	}
-	for i, l := range rows.By(Method, T).MeanOverProblems().across().lines {
+	for i, l := range rows.By(Method, T).MeanOverProblems().across(Cell.String).lines {
 		for k, want := range [][]string{{"PolicyAttention", "3 [", "1.5 ["}, {"exact PMD", "0.5 [", "0.25 ["}}[i] {
 			if !strings.HasPrefix(l.entries[k].(string), want) {
 				t.Errorf("row %d across is %q, want entry %d to begin with %s", i, l.entries, k, want)

@@ -298,17 +298,30 @@ func (s *Store) anyAttention() (t Table) {
 	return t
 }
 
-// families is where PMD by attention is the right tool, and where it is not: planners after equally many backups.
+// families is where PMD by attention is the right tool, and where it is not: planners after equally many backups, with
+// the model and on equally many samples.
 func (s *Store) families() Table {
-	t := s.Block("families").Where(S.Is(0)).At(20, 100).By(T, Family, Method).MeanOverProblems().across()
+	t := s.Block("families").Where(S.Is(0)).At(20, 100).By(T, Method, Family).MeanOverProblems().across(Cell.String)
 	t.Columns = append([]string{"backups"}, t.Columns[1:]...)
 	return t
 }
 
-// familyMethods is how the benchmark's methods do in these families after 40 rounds, at the size and discount of their
-// training.
+// familyMethods is how the benchmark's methods do in these families, at the size and discount of their training.
 func (s *Store) familyMethods() Table {
-	t := s.Block("families").Where(S.Is(16)).At(40).By(Method, Recipe, Family).MeanOverProblems().across()
+	small := s.Block("families").Where(S.Is(16)).At(20, 40, 100)
+	return told(small.By(Method, Recipe, Family)).Against(small.Where(Method.Is("exact-pmd")).By(Family)).
+		MeanOverProblems().estimate("over-problems", "means / exact PMD").WithTail().estimate("locked", "locked").
+		short("method", "is told", "family", "T", "mean loss", "means / exact PMD", "99 %", "worst", "locked")
+}
+
+// familyMethods40 are the mean losses among these at T = 40.
+func (s *Store) familyMethods40() Table {
+	t := s.Block("families").Where(S.Is(16)).At(40).By(Method, Recipe, Family).MeanOverProblems()
+	return told(t).across(func(c Cell) string { return report.Number(c.Value) })
+}
+
+// told writes what methods are told in place of their recipes.
+func told(t Table) Table {
 	t.Columns = append([]string{"method", "is told"}, t.Columns[2:]...)
 	return t.each(func(l *line) {
 		l.entries[1] = "20 transitions"

@@ -30,8 +30,9 @@ func builders() []builder {
 		{"equal-model", (*Store).equalModel}, {"greedy", (*Store).greedy}, {"lead", (*Store).lead},
 		{"any", (*Store).any}, {"any-sets", (*Store).anySets}, {"cliffs", (*Store).cliffs},
 		{"any-attention", (*Store).anyAttention}, {"families", (*Store).families}, {"families-20", (*Store).families20},
-		{"family-methods", (*Store).familyMethods}, {"costs", (*Store).costs}, {"claims", (*Store).claimsTable},
-		{"verdicts", (*Store).verdicts}, {"all-findings", answered("findings.tsv")}, {"findings", (*Store).findings},
+		{"family-methods", (*Store).familyMethods}, {"family-methods-40", (*Store).familyMethods40},
+		{"costs", (*Store).costs}, {"claims", (*Store).claimsTable}, {"verdicts", (*Store).verdicts},
+		{"all-findings", answered("findings.tsv")}, {"findings", (*Store).findings},
 		{"reproduced", (*Store).reproduced}, {"greedy-leads", (*Store).greedyLeads}, {"critics-20", (*Store).critics20},
 		{"lead-20", (*Store).lead20}, {"lead-sharpness", (*Store).leadSharpness},
 	}
