@@ -217,15 +217,14 @@ func (r equalRun) tolerance() float64 {
 
 // losses runs a controller on problems, which count what it draws, and scores it by exact solves. They
 // are [problems][horizons].
-func (r equalRun) losses(controller control.Controller, problems []mdp.Problem, horizons ...int) (
-	all [][]float64, err error) {
+func (r equalRun) losses(c control.Controller, problems []mdp.Problem, horizons ...int) (all [][]float64, err error) {
 	drawn := make([]int, len(problems))
 	counted := slices.Clone(problems)
 	for i, p := range problems {
 		m := *p.MDP
 		m.Drawn, counted[i].MDP = &drawn[i], &m
 	}
-	all, err = scored(controller, counted, horizons...)
+	all, err = scored(c, counted, horizons...)
 	for i := range all {
 		if want := equalRounds * r.N; drawn[i] != want {
 			return nil, fmt.Errorf("it drew %d transitions in the condition %s, want %d", drawn[i], r.Condition, want)

@@ -31,8 +31,8 @@ var families = []family{{"deep-sea", deepSea(8, 2)}, {"chain", chain(32, 2)}, {"
 
 const farDiscount, familyRoot, familyProblems = .99, 61_900, 256
 
-// familyBackups are the backups after which policies are scored, sampledBackups those of planners on samples.
-var familyBackups, sampledBackups = []int{10, 20, 50, 100, 200}, []int{20, 100}
+// familyBackups are the backups after which policies are scored, by whether a planner is on samples.
+var familyBackups = map[bool][]int{false: {10, 20, 50, 100, 200}, true: {20, 100}}
 
 // smallFamilies have the states and actions for which the benchmark's methods were trained, and their discount. The
 // first is the benchmark's own: a Garnet with all states as successors.
@@ -237,10 +237,7 @@ var severalBackups = control.CriticFunc(func(c control.Context) (*mat.Dense, err
 func Families(s *experiment.Store) (units []experiment.Unit, err error) {
 	for _, f := range families {
 		for _, m := range planners {
-			key, horizons := rows.Key{Method: m.name, Family: f.name}, familyBackups
-			if m.samples > 0 {
-				horizons = sampledBackups
-			}
+			key, horizons := rows.Key{Method: m.name, Family: f.name}, familyBackups[m.samples > 0]
 			units = append(units, experiment.Unit{
 				Block: "families", Name: f.name + "/" + m.name, Key: key, Of: key, Problems: familyProblems, Sample: 1,
 				Chosen: true, Tolerance: anyTolerance, Weights: anyWeights(m.name, 1), Config: struct {

@@ -32,7 +32,7 @@ var withModel = map[string]maker{
 	"value-iteration":  func(method.Case) (control.Controller, error) { return baseline.ValueIteration(), nil },
 	"policy-iteration": func(method.Case) (control.Controller, error) { return baseline.PolicyIteration(), nil },
 	"greedy-step":      still(nil),
-	"greedy-reward":    still(rewards),
+	"greedy-reward":    still(func(p mdp.Problem) (*mat.Dense, error) { return p.MDP.R, nil }),
 }
 
 // withSamples are those on transitions. The first values of an actor's are η and the start; an agent's last
@@ -139,8 +139,6 @@ func by(make func(told baseline.Told, values []float64) baseline.Agent) maker {
 
 func exact(method.Case) (control.Actor, error)  { return control.RuleActor(pmd.PMD), nil }
 func greedy(method.Case) (control.Actor, error) { return control.RuleActor(pmd.RewardOnly), nil }
-
-func rewards(p mdp.Problem) (*mat.Dense, error) { return p.MDP.R, nil }
 
 // still returns in every round the greedy policy of some values, those of π₀ for nil.
 func still(values func(mdp.Problem) (*mat.Dense, error)) maker {

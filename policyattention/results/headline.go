@@ -76,13 +76,13 @@ func (s *Store) oneStep(recipe, states string) (Cell, error) {
 // sizes is how networks with attention and without do at sizes that they were not trained on.
 func (s *Store) sizes() (t Table) {
 	for _, x := range seen {
-		cells := s.Block("sizes-numbers").Of("value").Where(Recipe.Is(x.recipe)).By(S, "x", "quantity").Mean().across(Cell.String)
+		cells := s.Block("sizes-numbers").Of("value").Where(Recipe.Is(x.recipe)).By(S, "x", "quantity").Mean().across()
 		t = t.Then(cells.each(func(l *line) {
 			l.entries = slices.Concat([]any{x.pair}, l.entries[:2], []any{len(l.group.sample)}, l.entries[2:])
 		}))
 	}
 	t.Columns = []string{"a pair sees", "trained at S", "S", "runs", "one-step row-L1", "means / exact PMD", "locked"}
-	return t
+	return t.short(t.Columns...)
 }
 
 // heads is what attention does in trained actors, layer by layer.

@@ -273,9 +273,8 @@ func (t Table) Wide(p Paper, columns ...Column) Table {
 	return out
 }
 
-// across writes the last estimates, as text, in one row for the columns that come first, a column for each value of the
-// last.
-func (t Table) across(text func(Cell) string) Table {
+// across writes the last estimates in one row for the columns that come first, a column for each value of the last.
+func (t Table) across() Table {
 	kept := len(t.by) - 1
 	out := Table{Table: report.Table{Columns: slices.Clone(t.Columns[:kept])}, err: t.err}
 	for _, l := range t.lines {
@@ -284,7 +283,7 @@ func (t Table) across(text func(Cell) string) Table {
 		}
 	}
 	for _, l := range t.lines {
-		out.row(l, kept)[slices.Index(out.Columns, fmt.Sprint(l.entries[kept]))] = text(l.last)
+		out.row(l, kept)[slices.Index(out.Columns, fmt.Sprint(l.entries[kept]))] = l.last
 	}
 	return out
 }
