@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -191,8 +192,9 @@ func (f family) pick(gamma float64, places []int32) (problems []mdp.Problem, err
 	return problems, nil
 }
 
-// planner is a method of the study with equal information with its backups a round. It reads the model or, where
-// samples is not 0, draws so many transitions of each pair for each backup, and begins without values.
+// planner is a method of the study with equal information with its backups a round, which its name ends in where they
+// are two. It reads the model or, where samples is not 0, draws so many transitions of each pair for each backup, and
+// begins without values.
 type planner struct {
 	name             string
 	backups, samples int
@@ -200,7 +202,8 @@ type planner struct {
 
 var planners = []planner{
 	{"exact-pmd", 1, 0}, {"any", 1, 0}, {"value-iteration", 1, 0}, {"policy-iteration", 10, 0},
-	{"natural-gradient", 10, 0}, {"greedy-step", 1, 0}, {"greedy-reward", 1, 0},
+	{"natural-gradient", 10, 0}, {"policy-iteration-2", 2, 0}, {"natural-gradient-2", 2, 0},
+	{"greedy-step", 1, 0}, {"greedy-reward", 1, 0},
 	{"pmd-mean", 1, 4}, {"any-mean", 1, 4}, {"value-iteration-mean", 1, 4}, {"policy-iteration-mean", 10, 4},
 	{"natural-gradient-mean", 10, 4}, {"pmd-all", 1, 4}, {"value-iteration-all", 1, 4},
 }
@@ -213,24 +216,26 @@ func (m planner) controller(s *experiment.Store, like mdp.Problem, eta float64) 
 			N: m.samples * m.backups * like.MDP.States() * like.MDP.Actions()}
 		return withSamples[m.name](of)
 	}
-	c, err := withModel[m.name](of)
+	c, err := withModel[strings.TrimSuffix(m.name, "-2")](of)
 	if b, ok := c.(begun); ok { // from π₀
 		c = b.Controller
 	}
 	if loop, ok := c.(control.Loop); ok && m.backups > 1 {
-		loop.Critic = severalBackups
+		loop.Critic = evaluation(m.backups)
 		return loop, err
 	}
 	return c, err
 }
 
-// severalBackups evaluates a policy by ten backups from what is known.
-var severalBackups = control.CriticFunc(func(c control.Context) (*mat.Dense, error) {
-	for range 10 {
-		c.Q = c.MDP.EvaluationBackup(c.Pi, c.Q)
+// evaluation evaluates a policy by so many backups from what is known.
+func evaluation(backups int) control.CriticFunc {
+	return func(c control.Context) (*mat.Dense, error) {
+		for range backups {
+			c.Q = c.MDP.EvaluationBackup(c.Pi, c.Q)
+		}
+		return c.Q, nil
 	}
-	return c.Q, nil
-})
+}
 
 // Families is the study of problems on which a greedy step or a short horizon is wrong, with γ = .99: methods that
 // plan with the model or on samples, after equally many backups; then the benchmark's methods on small ones.

@@ -308,13 +308,13 @@ func (s *Store) families() Table {
 
 // planners are the means among these, as far as there is room: with the model after 20 backups, on samples after 100.
 func (s *Store) planners() Table {
-	sampled := []any{"pmd-mean", "any-mean", "value-iteration-mean", "policy-iteration-mean", "natural-gradient-mean",
-		"value-iteration-all", "pmd-all"}
+	others := []any{"pmd-mean", "any-mean", "value-iteration-mean", "policy-iteration-mean", "natural-gradient-mean",
+		"value-iteration-all", "pmd-all", "policy-iteration-2", "natural-gradient-2"}
 	means := func(backups int, methods Filter) Table {
 		some := s.Block("families").Where(S.Is(0), Family.Not("garnet-64"), methods)
 		return some.At(backups).By(Method, Family).MeanOverProblems().across()
 	}
-	return means(20, Method.Not(sampled...)).Then(means(100, Method.Is(sampled[:6]...)))
+	return means(20, Method.Not(others...)).Then(means(100, Method.Is(others[:6]...)))
 }
 
 // familyMethods is how the benchmark's methods do in these families, at the size and discount of their training.
