@@ -42,6 +42,8 @@ type equalRun struct {
 	// Elsewhere says that its first rounds are those of another run: verification seldom makes it again, since it is
 	// long, and then with one stream of samples.
 	Elsewhere bool `json:"elsewhere"`
+	// Families says "too" where the run is made on small families, too, and "only" where it is made there alone.
+	Families string `json:"families"`
 }
 
 type informedMethod struct {
@@ -50,6 +52,8 @@ type informedMethod struct {
 	Method string `json:"method"`
 	// Untuned says that the values are the published ones.
 	Untuned bool `json:"untuned,omitempty"`
+	// Recipe is deployed in place of the method's own, with the first identity.
+	Recipe string `json:"recipe,omitempty"`
 }
 
 // roots of random streams, which no other block uses; run j has the stream of samples Samples + j.
@@ -79,6 +83,9 @@ func (r equalRun) horizons() []int {
 func Equal(s *experiment.Store) (units []experiment.Unit, err error) {
 	var sharper []experiment.Unit
 	for _, r := range equalRuns {
+		if r.Families == "only" {
+			continue
+		}
 		u, failed := r.unit(s)
 		if failed != nil && !s.Preset.Methods.Has(r.Method) {
 			continue // its method's folder has been taken out
@@ -140,7 +147,7 @@ func (r equalRun) row() rows.Equal {
 
 // runs is how many streams of samples there are, and identities of a learned method.
 func (r equalRun) runs() int {
-	if r.Information == method.ByModel && !r.Learned {
+	if r.Information == method.ByModel && !r.Learned || r.Recipe != "" {
 		return 1
 	}
 	return 3
@@ -162,7 +169,7 @@ func (r equalRun) compute(_ context.Context, s *experiment.Store, places []int32
 		if err != nil {
 			return nil, err
 		}
-		losses, err := r.losses(controller, problems)
+		losses, err := r.losses(controller, problems, r.horizons()...)
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +196,7 @@ func (r equalRun) controller(s *experiment.Store, j int, samples uint64) (contro
 		Root: samples, Models: s.Models,
 		Deploy: func(name method.Name, recipe string) (method.Deployment, error) {
 			u, err := s.Preset.Unit(experiment.Benchmark, rows.Key{
-				Method: name, Recipe: recipe, S: int32(r.States), Family: string(mdp.Random),
+				Method: name, Recipe: cmp.Or(r.Recipe, recipe), S: int32(r.States), Family: string(mdp.Random),
 				Seed: int64(s.Preset.Protocol.Sizes[r.States].Runs[j].Model),
 			})
 			if err != nil {
@@ -210,14 +217,14 @@ func (r equalRun) tolerance() float64 {
 
 // losses runs a controller on problems, which count what it draws, and scores it by exact solves. They
 // are [problems][horizons].
-func (r equalRun) losses(controller control.Controller, problems []mdp.Problem) (all [][]float64, err error) {
+func (r equalRun) losses(c control.Controller, problems []mdp.Problem, horizons ...int) (all [][]float64, err error) {
 	drawn := make([]int, len(problems))
 	counted := slices.Clone(problems)
 	for i, p := range problems {
 		m := *p.MDP
 		m.Drawn, counted[i].MDP = &drawn[i], &m
 	}
-	all, err = scored(controller, counted, r.horizons()...)
+	all, err = scored(c, counted, horizons...)
 	for i := range all {
 		if want := equalRounds * r.N; drawn[i] != want {
 			return nil, fmt.Errorf("it drew %d transitions in the condition %s, want %d", drawn[i], r.Condition, want)

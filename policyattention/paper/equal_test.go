@@ -35,7 +35,7 @@ func losses(t *testing.T, s *experiment.Store, c method.Condition, name string, 
 	t.Helper()
 	r := equalRun{informedMethod: informedMethod{States: 8, Condition: c, Method: name}, Values: values}
 	controller := testkit.Must(r.controller(s, 0, equalRoots[8].Samples))(t)
-	return testkit.Must(r.losses(controller, problems))(t)
+	return testkit.Must(r.losses(controller, problems, r.horizons()...))(t)
 }
 
 // No seed is another's, or one of the paper's protocol.
@@ -97,11 +97,11 @@ func TestConditions(t *testing.T) {
 			continue
 		}
 		controller := testkit.Must(r.controller(s, 0, equalRoots[8].Samples))(t)
-		if _, err := r.losses(controller, problems(t, 1)); err != nil {
+		if _, err := r.losses(controller, problems(t, 1), r.horizons()...); err != nil {
 			t.Errorf("%s: %v", r.Method, err)
 		}
 		if r.N++; r.Method == "posterior-sampling" {
-			if _, err := r.losses(controller, problems(t, 1)); err == nil {
+			if _, err := r.losses(controller, problems(t, 1), r.horizons()...); err == nil {
 				t.Error("a run that draws fewer transitions than its condition gives is taken")
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -26,19 +27,21 @@ type family struct {
 	draw func(rng *rand.Rand) (p, r *mat.Dense)
 }
 
-var families = []family{{"deep-sea", deepSea(8, 2)}, {"chain", chain(32, 2)}, {"garnet", garnet(32, 4)},
-	{"garnet-64", garnet(64, 4)}, {"maze", maze(8, 4)}, {"anymdp", anyMDP(32, 5, farDiscount)}}
+var families = []family{{"deep-sea", deepSea(8, 2)}, {"chain", chain(32, 2)}, {"garnet", garnet(32, 4, 4)},
+	{"garnet-64", garnet(64, 4, 4)}, {"maze", maze(8, 4)}, {"anymdp", anyMDP(32, 5, farDiscount)}}
 
 const farDiscount, familyRoot, familyProblems = .99, 61_900, 256
 
-// familyBackups are the backups after which policies are scored.
-var familyBackups = []int{10, 20, 50, 100, 200}
+// familyBackups are the backups after which policies are scored, by whether a planner is on samples.
+var familyBackups = map[bool][]int{false: {10, 20, 50, 100, 200}, true: {20, 100}}
 
-// smallFamilies have the states and actions for which the benchmark's methods were trained, and their discount.
-var smallFamilies = []family{{"deep-sea", endless(deepSea(5, 3))}, {"chain", chain(16, 3)}, {"garnet", garnet(16, 3)},
-	{"maze", endless(maze(4, 3))}, {"anymdp", endless(anyMDP(16, 3, mdp.Discount))}}
+// smallFamilies have the states and actions for which the benchmark's methods were trained, and their discount. The
+// first is the benchmark's own: a Garnet with all states as successors.
+var smallFamilies = []family{{"random", garnet(16, 3, 16)}, {"deep-sea", endless(deepSea(5, 3))},
+	{"chain", chain(16, 3)}, {"garnet", garnet(16, 3, 4)}, {"maze", endless(maze(4, 3))},
+	{"anymdp", endless(anyMDP(16, 3, mdp.Discount))}}
 
-const smallStates, smallProblems, smallRounds = 16, 128, 40
+const smallStates, smallProblems = 16, 128
 
 // transitions returns empty tables.
 func transitions(states, actions int) (p, r *mat.Dense) {
@@ -97,10 +100,9 @@ func chain(states, actions int) func(*rand.Rand) (p, r *mat.Dense) {
 	}
 }
 
-// garnet has 4 successors of each action, and rewards uniform on [−1, 1].
-func garnet(states, actions int) func(*rand.Rand) (p, r *mat.Dense) {
+// garnet has so many successors of each action, and rewards uniform on [−1, 1].
+func garnet(states, actions, branches int) func(*rand.Rand) (p, r *mat.Dense) {
 	return func(rng *rand.Rand) (p, r *mat.Dense) {
-		const branches = 4
 		p, r = transitions(states, actions)
 		weights := mdp.RandomPolicy(rng, states*actions, branches)
 		for pair := range states * actions {
@@ -190,39 +192,57 @@ func (f family) pick(gamma float64, places []int32) (problems []mdp.Problem, err
 	return problems, nil
 }
 
-// planners are methods of the study with equal information that read the model, and their backups a round.
-var planners = []struct {
-	name    string
-	backups int
-}{{"exact-pmd", 1}, {"any", 1}, {"value-iteration", 1}, {"policy-iteration", 10}, {"natural-gradient", 10}}
+// planner is a method of the study with equal information with its backups a round, which its name ends in where they
+// are two. It reads the model or, where samples is not 0, draws so many transitions of each pair for each backup, and
+// begins without values.
+type planner struct {
+	name             string
+	backups, samples int
+}
 
-// planner is one of them with a step size.
-func planner(s *experiment.Store, name string, backups int, eta float64) (control.Controller, error) {
-	c, err := withModel[name](method.Case{Values: []float64{eta, 0}, Models: s.Models})
+var planners = []planner{
+	{"exact-pmd", 1, 0}, {"any", 1, 0}, {"value-iteration", 1, 0}, {"policy-iteration", 10, 0},
+	{"natural-gradient", 10, 0}, {"policy-iteration-2", 2, 0}, {"natural-gradient-2", 2, 0},
+	{"greedy-step", 1, 0}, {"greedy-reward", 1, 0},
+	{"pmd-mean", 1, 4}, {"any-mean", 1, 4}, {"value-iteration-mean", 1, 4}, {"policy-iteration-mean", 10, 4},
+	{"natural-gradient-mean", 10, 4}, {"pmd-all", 1, 4}, {"value-iteration-all", 1, 4},
+}
+
+// controller returns it for problems as large as one, with a step size.
+func (m planner) controller(s *experiment.Store, like mdp.Problem, eta float64) (control.Controller, error) {
+	of := method.Case{Values: []float64{eta, 0}, Models: s.Models, Root: familyRoot}
+	if m.samples > 0 {
+		of.Condition = method.Condition{Information: method.ByGenerative,
+			N: m.samples * m.backups * like.MDP.States() * like.MDP.Actions()}
+		return withSamples[m.name](of)
+	}
+	c, err := withModel[strings.TrimSuffix(m.name, "-2")](of)
 	if b, ok := c.(begun); ok { // from π₀
 		c = b.Controller
 	}
-	if loop, ok := c.(control.Loop); ok && backups > 1 {
-		loop.Critic = severalBackups
+	if loop, ok := c.(control.Loop); ok && m.backups > 1 {
+		loop.Critic = evaluation(m.backups)
 		return loop, err
 	}
 	return c, err
 }
 
-// severalBackups evaluates a policy by ten backups from what is known.
-var severalBackups = control.CriticFunc(func(c control.Context) (*mat.Dense, error) {
-	for range 10 {
-		c.Q = c.MDP.EvaluationBackup(c.Pi, c.Q)
+// evaluation evaluates a policy by so many backups from what is known.
+func evaluation(backups int) control.CriticFunc {
+	return func(c control.Context) (*mat.Dense, error) {
+		for range backups {
+			c.Q = c.MDP.EvaluationBackup(c.Pi, c.Q)
+		}
+		return c.Q, nil
 	}
-	return c.Q, nil
-})
+}
 
-// Families is the study of problems on which a greedy step or a short horizon is wrong, with γ = .99:
-// methods that plan with the model, after equally many backups; then the benchmark's methods on small ones.
+// Families is the study of problems on which a greedy step or a short horizon is wrong, with γ = .99: methods that
+// plan with the model or on samples, after equally many backups; then the benchmark's methods on small ones.
 func Families(s *experiment.Store) (units []experiment.Unit, err error) {
 	for _, f := range families {
 		for _, m := range planners {
-			key := rows.Key{Method: m.name, Family: f.name}
+			key, horizons := rows.Key{Method: m.name, Family: f.name}, familyBackups[m.samples > 0]
 			units = append(units, experiment.Unit{
 				Block: "families", Name: f.name + "/" + m.name, Key: key, Of: key, Problems: familyProblems, Sample: 1,
 				Chosen: true, Tolerance: anyTolerance, Weights: anyWeights(m.name, 1), Config: struct {
@@ -232,18 +252,19 @@ func Families(s *experiment.Store) (units []experiment.Unit, err error) {
 					Backups                 []int
 					Gamma                   float64
 					Actor                   string `json:",omitempty"`
-				}{f.name, m.name, familyRoot, familyProblems, m.backups, familyBackups, farDiscount,
-					trainedAs(m.name)},
+					Samples                 int    `json:",omitempty"`
+				}{f.name, m.name, familyRoot, familyProblems, m.backups, horizons, farDiscount,
+					trainedAs(m.name), m.samples},
 				Compute: func(_ context.Context, s *experiment.Store, places []int32, _ *rows.Tables) (
 					*rows.Tables, error) {
-					return f.compute(s, m.name, m.backups, key, places)
+					return f.compute(s, m, key, places, horizons)
 				},
 			})
 		}
 	}
 	for _, f := range smallFamilies {
 		for _, r := range equalRuns {
-			if !r.repeated() {
+			if r.Families == "" {
 				continue
 			}
 			if _, err := r.maker(s.Preset.Methods); err != nil {
@@ -257,62 +278,55 @@ func Families(s *experiment.Store) (units []experiment.Unit, err error) {
 	return units, nil
 }
 
-// repeated reports whether a run is one of those on small families: the benchmark's step sizes with the model, or tuned
-// ones with 20 transitions of a walk.
-func (r equalRun) repeated() bool {
-	if r.Information == method.ByModel {
-		return r.States == smallStates && (r.Untuned || r.Method == "value-iteration")
-	}
-	return r.States == smallStates && r.Information == method.ByWindow && r.N == 20 && !r.Untuned &&
-		slices.Contains([]string{"liang-lai", "algorithm-distillation", "s5rl", "policyattention-td",
-			"certainty-equivalence", "posterior-sampling"}, r.Method)
-}
-
 // repeat is run j of a method of the study with equal information on small problems of a family. Nothing is tuned or
 // trained for them.
 func (f family) repeat(r equalRun, j int) experiment.Unit {
-	samples := familyRoot + 1 + uint64(j)
+	samples, horizons := familyRoot+1+uint64(j), baseline.Horizons
 	key := rows.Key{Method: r.Method, Recipe: rows.Condition(string(r.Information), r.N, r.Untuned), S: smallStates,
 		Family: f.name, Seed: int64(samples)}
+	if r.Information == method.ByModel {
+		horizons = []int{20, 40, 100}
+		if !r.Learned {
+			key.Seed = 0
+		}
+	}
 	return experiment.Unit{
 		Block: "families", Name: fmt.Sprintf("%s-%d/%s, %s-%d", f.name, smallStates, r.Method, key.Recipe, j), Key: key,
 		Of: key, Problems: smallProblems, Sample: 1, OneIn: 25, Chosen: true, Tolerance: r.tolerance(),
 		Config: struct {
 			informedMethod
-			Family           string
-			Root, Samples    uint64
-			Problems, Rounds int
-			Gamma            float64
-			Values           []float64
-		}{r.informedMethod, f.name, familyRoot, samples, smallProblems, smallRounds, mdp.Discount, r.Values},
+			Family        string
+			Root, Samples uint64
+			Problems      int
+			Horizons      []int
+			Gamma         float64
+			Values        []float64
+		}{r.informedMethod, f.name, familyRoot, samples, smallProblems, horizons, mdp.Discount, r.Values},
 		Compute: func(_ context.Context, s *experiment.Store, places []int32, _ *rows.Tables) (*rows.Tables, error) {
 			controller, err := r.controller(s, j, samples)
 			problems, undrawn := f.pick(mdp.Discount, places)
 			if err := cmp.Or(err, undrawn); err != nil {
 				return nil, err
 			}
-			losses, err := r.losses(controller, problems)
-			for i, of := range losses {
-				losses[i] = of[len(of)-1:]
-			}
-			return &rows.Tables{Rounds: lossRows(key, places, []int{smallRounds}, losses, significant)}, err
+			losses, err := r.losses(controller, problems, horizons...)
+			return &rows.Tables{Rounds: lossRows(key, places, horizons, losses, significant)}, err
 		},
 	}
 }
 
-// lossRows are losses [problems][horizons] as rows, to so many digits.
+// lossRows are losses [problems][horizons] as rows, to so many digits, in float32.
 func lossRows(key rows.Key, places []int32, horizons []int, losses [][]float64, precision int) (all []rows.Round) {
 	for i := range losses {
 		for h, horizon := range horizons {
 			all = append(all, rows.Round{Key: key, Problem: places[i], Round: int32(horizon),
-				Loss: digits(losses[i][h], precision)})
+				Loss: rows.Single(digits(losses[i][h], precision))})
 		}
 	}
 	return all
 }
 
 // compute runs a planner on problems.
-func (f family) compute(s *experiment.Store, name string, backups int, key rows.Key, places []int32) (
+func (f family) compute(s *experiment.Store, m planner, key rows.Key, places []int32, horizons []int) (
 	*rows.Tables, error) {
 	out := &rows.Tables{}
 	problems, err := f.pick(farDiscount, places)
@@ -320,15 +334,15 @@ func (f family) compute(s *experiment.Store, name string, backups int, key rows.
 		return nil, err
 	}
 	var rounds []int
-	for _, b := range familyBackups {
-		rounds = append(rounds, b/backups)
+	for _, b := range horizons {
+		rounds = append(rounds, b/m.backups)
 	}
 	for k, problem := range problems {
 		optimum, err := problem.MDP.Optimal()
 		if err != nil {
 			return nil, err
 		}
-		loop, err := planner(s, name, backups, pmd.SuggestedSpan/(mat.Max(optimum.Q)-mat.Min(optimum.Q)))
+		loop, err := m.controller(s, problem, pmd.SuggestedSpan/(mat.Max(optimum.Q)-mat.Min(optimum.Q)))
 		if err != nil {
 			return nil, err
 		}
@@ -336,7 +350,7 @@ func (f family) compute(s *experiment.Store, name string, backups int, key rows.
 		if err != nil {
 			return nil, fmt.Errorf("%s, problem %d: %w", f.name, places[k], err)
 		}
-		out.Rounds = append(out.Rounds, lossRows(key, places[k:k+1], familyBackups, losses, 6)...)
+		out.Rounds = append(out.Rounds, lossRows(key, places[k:k+1], horizons, losses, 6)...)
 	}
 	return out, nil
 }

@@ -24,12 +24,15 @@ type (
 // be read: PMD, PolicyAttention and the decoder, and references. Their first values are η and the start.
 var withModel = map[string]maker{
 	"exact-pmd":        loop(control.ExactPMD, exact),
-	"policyattention":  loop(control.ExactPMD, trained),
+	"policyattention":  loop(control.ExactPMD, trained("policyattention")),
+	"pmd-target":       loop(control.ExactPMD, trained("pmd-target")),
 	"any":              loop(control.ExactPMD, anyActor),
 	"decoder":          byDecoder,
 	"natural-gradient": loop(baseline.NaturalPolicyGradient, exact),
 	"value-iteration":  func(method.Case) (control.Controller, error) { return baseline.ValueIteration(), nil },
 	"policy-iteration": func(method.Case) (control.Controller, error) { return baseline.PolicyIteration(), nil },
+	"greedy-step":      still(nil),
+	"greedy-reward":    still(func(p mdp.Problem) (*mat.Dense, error) { return p.MDP.R, nil }),
 }
 
 // withSamples are those on transitions. The first values of an actor's are η and the start; an agent's last
@@ -39,12 +42,18 @@ var withSamples = map[string]maker{
 	"pmd-shrunk":             on(shrunk, exact),
 	"pmd-td":                 on(temporal, exact),
 	"pmd-all":                on(every, exact),
-	"policyattention-shrunk": on(shrunk, trained),
-	"policyattention-td":     on(temporal, trained),
-	"policyattention-all":    on(every, trained),
+	"policyattention-shrunk": on(shrunk, trained("policyattention")),
+	"policyattention-td":     on(temporal, trained("policyattention")),
+	"policyattention-all":    on(every, trained("policyattention")),
 	"any-td":                 on(temporal, anyActor),
 	"any-all":                on(every, anyActor),
 	"decoder":                byDecoder,
+
+	"any-mean":              on(mean, anyActor),
+	"value-iteration-mean":  on(mean, greedy), // a backup of the greedy policy is that of value iteration
+	"value-iteration-all":   on(every, greedy),
+	"policy-iteration-mean": on(tenTimes, greedy),
+	"natural-gradient-mean": on(tenTimes, exact),
 
 	"q-learning": by(func(t baseline.Told, v []float64) baseline.Agent {
 		return baseline.QLearning(t, v[0], last(v, 1))
@@ -88,6 +97,17 @@ func shrunk(t baseline.Told, v []float64) baseline.Estimator   { return baseline
 func every(t baseline.Told, _ []float64) baseline.Estimator    { return baseline.All(t) }
 func temporal(t baseline.Told, v []float64) baseline.Estimator { return baseline.TD(t, v[0]) }
 
+// tenTimes backs up ten times with the same transitions.
+func tenTimes(t baseline.Told, _ []float64) baseline.Estimator {
+	backUp := baseline.Mean(t, 1)
+	return func(pi, q *mat.Dense, window []baseline.Transition) *mat.Dense {
+		for range 10 {
+			q = backUp(pi, q, window)
+		}
+		return q
+	}
+}
+
 // loop is a loop that reads the model, with an actor.
 func loop(of func(eta float64) control.Loop, actor source) maker {
 	return func(c method.Case) (_ control.Controller, err error) {
@@ -117,15 +137,25 @@ func by(make func(told baseline.Told, values []float64) baseline.Agent) maker {
 	}
 }
 
-func exact(method.Case) (control.Actor, error) { return control.RuleActor(pmd.PMD), nil }
+func exact(method.Case) (control.Actor, error)  { return control.RuleActor(pmd.PMD), nil }
+func greedy(method.Case) (control.Actor, error) { return control.RuleActor(pmd.RewardOnly), nil }
 
-// trained is PolicyAttention's actor.
-func trained(c method.Case) (control.Actor, error) {
-	d, err := c.Deploy("policyattention", "plain")
-	if err != nil {
-		return nil, err
+// still returns in every round the greedy policy of some values, those of π₀ for nil.
+func still(values func(mdp.Problem) (*mat.Dense, error)) maker {
+	same := control.CriticFunc(func(c control.Context) (*mat.Dense, error) { return c.Q, nil })
+	loop := control.Loop{Actor: control.RuleActor(pmd.RewardOnly), Critic: same, Start: values}
+	return func(method.Case) (control.Controller, error) { return loop, nil }
+}
+
+// trained is the actor of a method of the paper.
+func trained(name method.Name) source {
+	return func(c method.Case) (control.Actor, error) {
+		d, err := c.Deploy(name, "plain")
+		if err != nil {
+			return nil, err
+		}
+		return d.(*Loop).Actor.Actor(c.Models)
 	}
-	return d.(*Loop).Actor.Actor(c.Models)
 }
 
 // anyActor is the actor for any MDP with the read-out of its network alone.

@@ -97,7 +97,7 @@ func (s *Store) sizes() (t Table) {
 		}))
 	}
 	t.Columns = []string{"a pair sees", "trained at S", "S", "runs", "one-step row-L1", "means / exact PMD", "locked"}
-	return t
+	return t.short(t.Columns...)
 }
 
 // heads is what attention does in trained actors, layer by layer.

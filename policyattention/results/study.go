@@ -300,22 +300,36 @@ func (s *Store) anyAttention() (t Table) {
 	return t
 }
 
-// families is where PMD by attention is the right tool, and where it is not: planners after equally many backups.
+// families is where PMD by attention is the right tool, and where it is not: planners after equally many backups, with
+// the model and on equally many samples.
 func (s *Store) families() Table {
-	t := s.Block("families").Where(S.Is(0)).At(20, 100).By(T, Family, Method).MeanOverProblems().across()
+	t := s.Block("families").Where(S.Is(0)).At(20, 100).By(T, Method, Family).MeanOverProblems().across()
 	t.Columns = append([]string{"backups"}, t.Columns[1:]...)
+	return t.short(t.Columns...)
+}
+
+// planners are the means among these, as far as there is room: with the model after 20 backups, on samples after 100.
+func (s *Store) planners() Table {
+	others := []any{"pmd-mean", "any-mean", "value-iteration-mean", "policy-iteration-mean", "natural-gradient-mean",
+		"value-iteration-all", "pmd-all", "policy-iteration-2", "natural-gradient-2"}
+	means := func(backups int, methods Filter) Table {
+		some := s.Block("families").Where(S.Is(0), Family.Not("garnet-64"), methods)
+		return some.At(backups).By(Method, Family).MeanOverProblems().across()
+	}
+	return means(20, Method.Not(others...)).Then(means(100, Method.Is(others[:6]...)))
+}
+
+// familyMethods is how the benchmark's methods do in these families, at the size and discount of their training.
+func (s *Store) familyMethods() Table {
+	small := s.Block("families").Where(S.Is(16)).At(20, 40, 100)
+	t := small.By(Method, Recipe, Family).Against(small.Where(Method.Is("exact-pmd")).By(Family)).MeanOverProblems().
+		estimate("over-problems", "means / exact PMD").WithTail().estimate("locked", "locked").
+		short("method", "recipe", "family", "T", "mean loss", "means / exact PMD", "99 %", "worst", "locked")
+	t.Columns[1] = "is told"
 	return t
 }
 
-// familyMethods is how the benchmark's methods do in these families after 40 rounds, at the size and discount of their
-// training.
-func (s *Store) familyMethods() Table {
-	t := s.Block("families").Where(S.Is(16)).At(40).By(Method, Recipe, Family).MeanOverProblems().across()
-	t.Columns = append([]string{"method", "is told"}, t.Columns[2:]...)
-	return t.each(func(l *line) {
-		l.entries[1] = "20 transitions"
-		if strings.HasPrefix(l.group.key[Recipe], "model") {
-			l.entries[1] = "the model"
-		}
-	})
+// familyMethods40 are the mean losses among these at T = 40.
+func (s *Store) familyMethods40() Table {
+	return s.Block("families").Where(S.Is(16)).At(40).By(Method, Family).MeanOverProblems().across()
 }

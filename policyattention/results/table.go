@@ -273,8 +273,7 @@ func (t Table) Wide(p Paper, columns ...Column) Table {
 	return out
 }
 
-// across writes the last estimates with their intervals in one row for the columns that come first, a column for each
-// value of the last.
+// across writes the last estimates in one row for the columns that come first, a column for each value of the last.
 func (t Table) across() Table {
 	kept := len(t.by) - 1
 	out := Table{Table: report.Table{Columns: slices.Clone(t.Columns[:kept])}, err: t.err}
@@ -284,7 +283,7 @@ func (t Table) across() Table {
 		}
 	}
 	for _, l := range t.lines {
-		out.row(l, kept)[slices.Index(out.Columns, fmt.Sprint(l.entries[kept]))] = l.last.String()
+		out.row(l, kept)[slices.Index(out.Columns, fmt.Sprint(l.entries[kept]))] = l.last
 	}
 	return out
 }

@@ -30,10 +30,12 @@ func builders() []builder {
 		{"tuning", (*Store).tuning}, {"critics", (*Store).critics}, {"equal", (*Store).equal},
 		{"equal-model", (*Store).equalModel}, {"greedy", (*Store).greedy}, {"lead", (*Store).lead},
 		{"any", (*Store).any}, {"any-sets", (*Store).anySets}, {"cliffs", (*Store).cliffs},
-		{"any-attention", (*Store).anyAttention}, {"families", (*Store).families}, {"families-20", (*Store).families20},
-		{"family-methods", (*Store).familyMethods}, {"costs", (*Store).costs}, {"claims", (*Store).claimsTable},
-		{"verdicts", (*Store).verdicts}, {"all-findings", answered("findings.tsv")}, {"findings", (*Store).findings},
-		{"reproduced", (*Store).reproduced}, {"greedy-leads", (*Store).greedyLeads}, {"headline-critics", (*Store).headlineCritics},
+		{"any-attention", (*Store).anyAttention}, {"families", (*Store).families}, {"planners", (*Store).planners},
+		{"family-methods", (*Store).familyMethods}, {"family-methods-40", (*Store).familyMethods40},
+		{"costs", (*Store).costs}, {"claims", (*Store).claimsTable}, {"verdicts", (*Store).verdicts},
+		{"all-findings", answered("findings.tsv")}, {"findings", (*Store).findings},
+		{"reproduced", (*Store).reproduced}, {"greedy-leads", (*Store).greedyLeads},
+		{"headline-critics", (*Store).headlineCritics},
 		{"lead-20", (*Store).lead20}, {"lead-sharpness", (*Store).leadSharpness},
 	}
 }
@@ -352,12 +354,6 @@ func (s *Store) lead20() Table {
 	return s.tables["lead"]().keep(func(l line) bool {
 		return l.entries[2] == "20" && l.entries[0] != Label("q-learning") && l.entries[0] != Label("sarsa")
 	}).short("method", "S", "lead", "= update rule", "+ information", "+ tuning")
-}
-
-// families20 are the families after 20 backups.
-func (s *Store) families20() Table {
-	t := s.tables["families"]().keep(func(l line) bool { return l.group.key[T] == "20" })
-	return t.short(t.Columns[1:]...)
 }
 
 // looks are how tables and figures show a method: its name, label and colour. They are in the order of the paper's
