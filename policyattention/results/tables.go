@@ -33,7 +33,7 @@ func builders() []builder {
 		{"family-methods", (*Store).familyMethods}, {"costs", (*Store).costs}, {"claims", (*Store).claimsTable},
 		{"verdicts", (*Store).verdicts}, {"all-findings", answered("findings.tsv")}, {"findings", (*Store).findings},
 		{"reproduced", (*Store).reproduced}, {"greedy-leads", (*Store).greedyLeads}, {"critics-20", (*Store).critics20},
-		{"lead-20", (*Store).lead20}, {"lead-sharpness", (*Store).leadSharpness},
+		{"lead-20", (*Store).lead20}, {"lead-sharpness", (*Store).leadSharpness}, {"switched", (*Store).switched},
 	}
 }
 
