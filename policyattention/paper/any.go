@@ -23,6 +23,7 @@ import (
 	"icrl/policyattention/rows"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
+	"icrl/policyattention/transformer/engine"
 )
 
 // The study of the actor for any MDP sets it beside exact PMD on problems that nothing was trained or chosen on. An
@@ -64,7 +65,39 @@ func Any(*experiment.Store) (units []experiment.Unit, err error) {
 			units = append(units, u)
 		}
 	}
+	for _, c := range runs[:3] {
+		units = append(units, anyHeads(c, anymdp.Prior), anyHeads(c, anymdp.Network))
+	}
 	return units, nil
+}
+
+// anyHeads asks of a run and a read-out what study heads does of all heads at once, on its problems and contexts.
+func anyHeads(c anymdp.Config, readout anymdp.Readout) experiment.Unit {
+	key := rows.Key{Method: "any", Recipe: string(readout), S: 8, Seed: int64(c.Seed), Family: string(mdp.Random)}
+	h := heads{probe{Root: experiment.PaperProtocol.Sizes[8].HeldOut}, 256, 0, anyHorizons, control.NominalStep}
+	return experiment.Unit{
+		Block: "heads", Name: c.Name() + "/" + key.Recipe, Key: key, Of: key, Weights: []method.Weights{method.Last(c)},
+		Config: map[string]any{"training": c, "readout": readout, "study": h}, OneIn: 6, Tolerance: anyTolerance,
+		Compute: func(_ context.Context, s *experiment.Store, _ []int32, _ *rows.Tables) (*rows.Tables, error) {
+			params, err := method.Make(s.Models, method.Last(c), func(p []float32) ([]float32, error) { return p, nil })
+			if err != nil {
+				return nil, err
+			}
+			act := func(attention train.Attention, params []float32) (control.Actor, error) {
+				changed := c
+				changed.Attention = attention
+				n, err := engine.New[float32](changed.Network(), params)
+				if err != nil {
+					return nil, err
+				}
+				return anymdp.NewActor(n.Sequences, readout)
+			}
+			all, err := h.switched(train.Standard(train.Proximal, train.Plain(), 0, 8), c.Network(), params, act)
+			t := &rows.Tables{Measures: all}
+			t.SetKey(key)
+			return t, err
+		},
+	}
 }
 
 // anyTolerance is by how much an excess that is computed again may differ from the stored one, from XLA in float32. An

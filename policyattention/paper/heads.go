@@ -17,6 +17,7 @@ import (
 	"icrl/policyattention/rows"
 	"icrl/policyattention/stats"
 	"icrl/policyattention/train"
+	"icrl/policyattention/transformer"
 )
 
 // probe is a study of a trained actor on problems of its own.
@@ -31,10 +32,11 @@ func (p probe) Weights() []method.Weights { return p.Actor.Weights() }
 // OwnProblems implements method.Study: contexts are drawn as in training.
 func (probe) OwnProblems() bool { return true }
 
-// loops are, of each of some actors of one size, the mean loss of the loop over exact PMD's on n problems, and the
-// share of problems where it is more than .05 behind.
-func (p probe) loops(n, rounds int, eta float64, models ...*train.Model) (ratios, locked []float64, err error) {
-	problems, err := mdp.Random.Draw(p.Root, models[0].Config.States(), models[0].Config.Actions, n)
+// loops are, of each of some actors, the mean loss of the loop over exact PMD's on n problems, and the share of
+// problems where it is more than .05 behind.
+func (p probe) loops(states, n, rounds int, eta float64, actors ...control.Actor) (ratios, locked []float64,
+	err error) {
+	problems, err := mdp.Random.Draw(p.Root, states, mdp.Actions, n)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -44,10 +46,7 @@ func (p probe) loops(n, rounds int, eta float64, models ...*train.Model) (ratios
 		return nil, nil, err
 	}
 	reference := slices.Concat(exact...)
-	for _, model := range models {
-		if loop.Actor, err = model.Actor(); err != nil {
-			return nil, nil, err
-		}
+	for _, loop.Actor = range actors {
 		own, err := scored(loop, problems, rounds)
 		if err != nil {
 			return nil, nil, err
@@ -65,16 +64,16 @@ type heads struct {
 	probe
 	Contexts int     `json:"contexts"` // and problems of the loop
 	Alone    int     `json:"alone"`    // problems on which each head alone is removed from it
-	Rounds   int     `json:"rounds"`
+	Rounds   []int   `json:"rounds"`   // of loops; on those problems the second
 	Eta      float64 `json:"eta"`
 }
 
 func headsOf(s method.Setting) (method.Study, error) {
 	w, err := weights(train.Proximal, s)
-	return heads{probe{w, s.Root}, 256, 32, s.Rounds, s.Eta}, err
+	return heads{probe{w, s.Root}, 256, 32, anyHorizons, s.Eta}, err
 }
 
-// Compute implements method.Study: by layer, or by layer and head.
+// Compute implements method.Study: by layer, or by layer + head/100, heads counted from 1.
 func (h heads) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err error) {
 	model, err := h.Actor.model(m)
 	if err != nil {
@@ -84,75 +83,66 @@ func (h heads) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err 
 	return all, err
 }
 
-// inspect takes an actor apart. Quantities are
+// inspect takes an actor apart. Quantities are those of switched and
 //
-//	row_l1             mean ‖π̂ − PMD(π, Q, η)‖₁ over states and contexts
 //	own, state, action, others
 //	                   mean attention of a head's pairs to themselves, other actions of their state, their action in
-//	                   other states, and all else
-//	without            row_l1 with what this head alone writes set to 0
-//	without_all        row_l1 with what all heads write set to 0
-//	loop, loop_without_all
-//	                   mean loss of the loop over exact PMD's, with attention and so without
+//	                   other states, and all else; as layer 0 that of equal weights for all that they see
+//	without            mean row-L1 of one step with what this head alone writes set to 0, over that of the whole actor
 //	loop_without       mean loss of the loop without this head over that with it, on the first Alone problems
 //	prior_r2, gain_r2  R² of linear maps from a token, as embedded (layer 0) and after each layer, to its log π and
 //	                   ηQ: fitted in one half of the contexts, measured in the other
 func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 	c := model.Config
-	if c.Objective == train.Critic || c.Attention != train.Everything {
-		return nil, fmt.Errorf("paper: %s with attention %q, want an actor with the paper's", c.Objective, c.Attention)
+	act := func(attention train.Attention, params []float32) (control.Actor, error) {
+		changed := c
+		changed.Attention = attention
+		m, err := train.NewModel(changed, params)
+		if err != nil {
+			return nil, err
+		}
+		return m.Actor()
 	}
-	contexts, exact, err := elsewhere(c, h.Root, h.Contexts)
-	if err != nil {
+	if all, err = h.switched(c, c.Network(), model.Params, act); err != nil {
 		return nil, err
 	}
-	add := func(quantity string, layer, value float64) {
-		all = append(all, rows.Measure{Quantity: quantity, X: layer, Value: value})
-	}
-	whole, err := rowL1(model, contexts, exact)
+	contexts, exact, err := elsewhere(c, h.Root, h.Contexts)
 	attention, tokens, failed := traces(model, contexts)
 	if err := cmp.Or(err, failed); err != nil {
 		return nil, err
 	}
-	add("row_l1", math.NaN(), whole)
-	var every []int
-	loops := []*train.Model{model}
-	for i, to := range attention {
-		every = append(every, i)
-		layer := float64(i/c.Heads + 1)
-		changed, err := silenced(model, i)
-		if err != nil {
-			return nil, err
+	add := func(quantity string, x, value float64) {
+		all = append(all, rows.Measure{Quantity: quantity, X: x, Value: value})
+	}
+	var places, oneStep []float64
+	var loops []control.Actor
+	for i, to := range attention { // the first is of equal weights, beside the whole actor
+		place, params := 0., model.Params
+		if head := i - 1; head >= 0 {
+			place = float64(100*(head/c.Heads+1)+head%c.Heads+1) / 100
+			params = silenced(c.Network(), params, head)
 		}
-		oneStep, err := rowL1(changed, contexts, exact)
-		if err != nil {
-			return nil, err
-		}
-		loops = append(loops, changed)
 		for k, whom := range []string{"own", "state", "action", "others"} {
-			add(whom, layer, to[k])
+			add(whom, place, to[k])
 		}
-		add("without", layer, oneStep)
+		actor, err := act(c.Attention, params)
+		if err != nil {
+			return nil, err
+		}
+		distance, err := rowL1(actor, contexts, exact)
+		if err != nil {
+			return nil, err
+		}
+		places, oneStep, loops = append(places, place), append(oneStep, distance), append(loops, actor)
 	}
-	ratios, _, err := h.loops(h.Alone, h.Rounds, h.Eta, loops...)
+	ratios, _, err := h.loops(c.States(), h.Alone, h.Rounds[1], h.Eta, loops...)
 	if err != nil {
 		return nil, err
 	}
-	for i := range every {
-		add("loop_without", float64(i/c.Heads+1), ratios[i+1]/ratios[0])
+	for i, place := range places[1:] {
+		add("without", place, oneStep[i+1]/oneStep[0])
+		add("loop_without", place, ratios[i+1]/ratios[0])
 	}
-	alone, err := silenced(model, every...)
-	if err != nil {
-		return nil, err
-	}
-	oneStep, err := rowL1(alone, contexts, exact)
-	ratios, _, failed = h.loops(h.Contexts, h.Rounds, h.Eta, model, alone)
-	if err := cmp.Or(err, failed); err != nil {
-		return nil, err
-	}
-	add("without_all", math.NaN(), oneStep)
-	add("loop", math.NaN(), ratios[0])
-	add("loop_without_all", math.NaN(), ratios[1])
 	var prior, gain []float64
 	for _, x := range contexts {
 		for i, p := range x.Pi.RawMatrix().Data {
@@ -171,6 +161,41 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 	return all, nil
 }
 
+// switched are a network as it was trained, one with its parameters whose tokens see themselves alone (itself), and
+// one whose heads write nothing (silent), as actors that act makes: at X = 1 the mean of ‖π̂ − PMD(π, Q, η)‖₁ over
+// states and contexts, after more rounds the mean loss of the loop over exact PMD's.
+func (h heads) switched(c train.Config, shape transformer.Config, params []float32,
+	act func(train.Attention, []float32) (control.Actor, error)) (all []rows.Measure, err error) {
+	contexts, exact, err := elsewhere(c, h.Root, h.Contexts)
+	if err != nil {
+		return nil, err
+	}
+	silent := params
+	for head := range shape.Layers * shape.Heads {
+		silent = silenced(shape, silent, head)
+	}
+	for _, x := range []struct {
+		how       string
+		attention train.Attention
+		params    []float32
+	}{{"trained", c.Attention, params}, {"itself", train.None, params}, {"silent", c.Attention, silent}} {
+		actor, err := act(x.attention, x.params)
+		if err != nil {
+			return nil, err
+		}
+		value, err := rowL1(actor, contexts, exact)
+		all = append(all, rows.Measure{Quantity: x.how, X: 1, Value: value})
+		for _, rounds := range h.Rounds {
+			ratios, _, failed := h.loops(c.States(), h.Contexts, rounds, h.Eta, actor)
+			if err := cmp.Or(err, failed); err != nil {
+				return nil, err
+			}
+			all = append(all, rows.Measure{Quantity: x.how, X: float64(rounds), Value: ratios[0]})
+		}
+	}
+	return all, nil
+}
+
 // elsewhere are n contexts of as many other MDPs, drawn as in training, and PMD's policies there.
 func elsewhere(c train.Config, root uint64, n int) (contexts []control.Context, exact []pmd.Policy, err error) {
 	c.Task, c.Seed, c.MDPs, c.Examples, c.Batch = root, root, n, n, 1
@@ -182,11 +207,7 @@ func elsewhere(c train.Config, root uint64, n int) (contexts []control.Context, 
 }
 
 // rowL1 is the mean row-L1 distance of an actor's policies to exact ones.
-func rowL1(model *train.Model, contexts []control.Context, exact []pmd.Policy) (float64, error) {
-	actor, err := model.Actor()
-	if err != nil {
-		return 0, err
-	}
+func rowL1(actor control.Actor, contexts []control.Context, exact []pmd.Policy) (float64, error) {
 	policies, err := actor.Act(contexts)
 	if err != nil {
 		return 0, err
@@ -198,26 +219,25 @@ func rowL1(model *train.Model, contexts []control.Context, exact []pmd.Policy) (
 	return sum / float64(len(contexts)), nil
 }
 
-// silenced is an actor with what some heads, counted over all layers, write set to 0.
-func silenced(model *train.Model, heads ...int) (*train.Model, error) {
-	c, params := model.Config, slices.Clone(model.Params)
-	for _, t := range c.Network().Layout() {
-		for _, i := range heads {
-			if t.Name == fmt.Sprintf("blocks.%d.out.weight", i/c.Heads) {
-				size := c.Width / c.Heads * c.Width
-				clear(params[t.Offset+i%c.Heads*size:][:size])
-			}
+// silenced are the parameters of a network with what a head, counted over all layers, writes set to 0.
+func silenced(c transformer.Config, params []float32, head int) []float32 {
+	params = slices.Clone(params)
+	size := c.Width / c.Heads * c.Width
+	for _, t := range c.Layout() {
+		if t.Name == fmt.Sprintf("blocks.%d.out.weight", head/c.Heads) {
+			clear(params[t.Offset+head%c.Heads*size:][:size])
 		}
 	}
-	return train.NewModel(c, params)
+	return params
 }
 
-// traces returns the mean attention of each head to a pair itself, its state, its action and all else, and
-// the tokens [contexts·S·A, Width] as embedded and after each layer.
+// traces returns the mean attention to a pair itself, its state, its action and all else, of equal weights and of each
+// head, and the tokens [contexts·S·A, Width] as embedded and after each layer.
 func traces(model *train.Model, contexts []control.Context) (attention [][4]float64, held []*mat.Dense, err error) {
 	c := model.Config
 	pairs := c.States() * c.Actions
-	attention = make([][4]float64, c.Layers*c.Heads)
+	n, group := float64(len(contexts)*pairs), cmp.Or(c.Network().Group, pairs)
+	attention = make([][4]float64, 1+c.Layers*c.Heads)
 	for range c.Layers + 1 {
 		held = append(held, mat.NewDense(len(contexts)*pairs, c.Width, nil))
 	}
@@ -236,6 +256,7 @@ func traces(model *train.Model, contexts []control.Context) (attention [][4]floa
 			for head, weights := range b.Weights {
 				for query, row := range weights {
 					for key, w := range row {
+						key += query / group * group
 						to := 3
 						if key == query {
 							to = 0
@@ -244,7 +265,8 @@ func traces(model *train.Model, contexts []control.Context) (attention [][4]floa
 						} else if key%c.Actions == query%c.Actions {
 							to = 2
 						}
-						attention[l*c.Heads+head][to] += w / float64(len(contexts)*pairs)
+						attention[1+l*c.Heads+head][to] += w / n
+						attention[0][to] += 1 / float64(len(row)*c.Layers*c.Heads) / n
 					}
 				}
 			}
@@ -287,8 +309,8 @@ func sizesOf(s method.Setting) (method.Study, error) {
 	return sizes{probe{w, s.Root}, []int{4, 8, 16}, 256, s.Rounds, s.Eta}, err
 }
 
-// Compute implements method.Study: by size, row_l1 as in study heads, mean_ratio, the mean loss over exact PMD's,
-// and locked, the share of problems more than .05 behind it.
+// Compute implements method.Study: by size, row_l1, the mean row-L1 of one step, mean_ratio, the mean loss over exact
+// PMD's, and locked, the share of problems more than .05 behind it.
 func (x sizes) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err error) {
 	model, err := x.Actor.model(m)
 	if err != nil {
@@ -300,11 +322,12 @@ func (x sizes) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err 
 			return all, err
 		}
 		contexts, exact, err := elsewhere(other.Config, x.Root, x.Problems)
-		if err != nil {
+		actor, unmade := other.Actor()
+		if err := cmp.Or(err, unmade); err != nil {
 			return all, err
 		}
-		oneStep, err := rowL1(other, contexts, exact)
-		ratios, locked, failed := x.loops(x.Problems, x.Rounds, x.Eta, other)
+		oneStep, err := rowL1(actor, contexts, exact)
+		ratios, locked, failed := x.loops(states, x.Problems, x.Rounds, x.Eta, actor)
 		if err := cmp.Or(err, failed); err != nil {
 			return all, err
 		}

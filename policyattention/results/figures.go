@@ -284,12 +284,12 @@ func (s *Store) attentionFigure() (string, []*report.Panel, error) {
 					X: oneStep.ByRun, Y: l.last.ByRun})
 			}
 		}
-		for i, name := range []string{"ηQ", "log π"} {
-			quantity := []string{"gain_r2", "prior_r2"}[i]
-			line := report.Series{Name: name + ", S = " + states, Colour: sizeColours[states], Dashed: i > 0}
+		for i, name := range []string{"ηQ", "log π", "ηQ, token-wise", "log π, token-wise"} {
+			of := numbers.Where(S.Is(states), Recipe.Is(seen[i/2*2].recipe), Column("quantity").Is(
+				[]any{"gain_r2", "prior_r2"}[i%2]))
+			line := report.Series{Name: name + ", S = " + states, Colour: report.Palette[i/2*2], Dashed: i%2 > 0}
 			for layer := range 5 {
-				line.Y = append(line.Y, stats.Mean(numbers.Where(S.Is(states), Column("quantity").Is(quantity),
-					Column("x").Is(layer)).Number("value")))
+				line.Y = append(line.Y, stats.Mean(of.Where(Column("x").Is(layer)).Number("value")))
 			}
 			b.Series = append(b.Series, line)
 		}

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
-	"icrl/policyattention/mdp"
 	"icrl/policyattention/report"
 	"icrl/policyattention/stats"
 )
@@ -66,7 +64,7 @@ func (s *Store) attention() (t Table) {
 				t.err = errors.Join(t.err, err)
 				if x == seen[0] && len(c.ByRun) >= 10 {
 					tau := stats.RankCorrelation(c.ByRun, l.last.ByRun)
-					t.Notes = append(t.Notes, fmt.Sprintf("Rank correlation (Kendall) of row-L1 and locked over runs, "+
+					t.Notes = append(t.Notes, fmt.Sprintf("Kendall's τ of row-L1 and locked over runs, "+
 						"all before, S = %s: %s.", states, tau.Text(report.Number)))
 				}
 				return c.shown()
@@ -100,53 +98,44 @@ func (s *Store) sizes() (t Table) {
 	return t.short(t.Columns...)
 }
 
-// heads is what attention does in trained actors, layer by layer.
+// heads is what attention does in trained actors, layer by layer, and what tokens hold with attention and without.
 func (s *Store) heads() (t Table) {
-	t.Columns = []string{"S", "layer", "own pair", "its state's", "its action's", "others", "row-L1 without one head",
-		"loss of the loop", "R² of log π", "R² of ηQ"}
-	numbers := s.Block("heads-numbers")
-	t.err = numbers.err
-	for _, states := range numbers.Values(S) {
-		values := func(quantity string, at ...Filter) []float64 {
-			return numbers.Where(S.Is(states), Column("quantity").Is(quantity)).Where(at...).Number("value")
-		}
-		of := func(quantity string, layer int) []float64 { return values(quantity, Column("x").Is(layer)) }
-		mean := func(quantity string, layer int) float64 { return stats.Mean(of(quantity, layer)) }
-		written := func(quantity string) string {
-			i := span(values(quantity))
-			return report.Number(i.Lo) + " to " + report.Number(i.Hi)
-		}
-		whole := values("row_l1")
-		for layer := 0; len(of("prior_r2", layer)) > 0; layer++ {
-			if layer == 0 {
-				own, state, action := even(states)
-				t.Add(states, layer, own, state, action, 1-own-state-action, nil, nil, mean("prior_r2", 0),
-					mean("gain_r2", 0))
-				continue
+	t.Columns = []string{"a pair sees", "S", "layer", "own pair", "its state's", "its action's", "others",
+		"row-L1 without one head", "loss of the loop", "R² of log π", "R² of ηQ"}
+	all := s.Block("heads-numbers")
+	t.err = all.err
+	for _, x := range seen {
+		numbers := all.Where(Recipe.Is(x.recipe))
+		for _, states := range numbers.Values(S) {
+			for layer := range 5 {
+				row, at := []any{x.pair, states, layer}, []any{layer} // and its heads
+				for head := range 9 {
+					at = append(at, float64(100*layer+head+1)/100)
+				}
+				for _, quantity := range []string{"own", "state", "action", "others", "without", "loop_without",
+					"prior_r2", "gain_r2"} {
+					of := numbers.Where(S.Is(states), Column("quantity").Is(quantity), Column("x").Is(at...))
+					if v := of.Number("value"); len(v) > 0 {
+						e := stats.Estimate{Value: stats.Mean(v), Lo: slices.Min(v), Hi: slices.Max(v)}
+						row = append(row, e.Text(report.Number))
+					} else {
+						row = append(row, nil)
+					}
+				}
+				t.Add(row...)
 			}
-			without := of("without", layer)
-			for i := range without {
-				without[i] /= whole[i*len(whole)/len(without)]
-			}
-			t.Add(states, layer, mean("own", layer), mean("state", layer), mean("action", layer), mean("others", layer),
-				span(without), span(of("loop_without", layer)), mean("prior_r2", layer), mean("gain_r2", layer))
 		}
-		t.Notes = append(t.Notes, fmt.Sprintf("S = %s, by run: without all heads row-L1 is %s, with them %s; the mean "+
-			"loss of the loop over exact PMD's is %s, with them %s.", states, written("without_all"), written("row_l1"),
-			written("loop_without_all"), written("loop")))
 	}
 	return t
 }
 
-// even is the mean share of a pair, of those of its state and of those of its action before it in all that it sees.
-func even(states string) (own, state, action float64) {
-	n, _ := strconv.Atoi(states) // of a column of numbers
-	for i := range n * mdp.Actions {
-		own += 1 / float64(i+1) / float64(n*mdp.Actions)
-		state += float64(i%mdp.Actions) / float64(i+1) / float64(n*mdp.Actions)
-		action += float64(i/mdp.Actions) / float64(i+1) / float64(n*mdp.Actions)
-	}
-	return own, state, action
+// switched is how networks do whose attention is taken away after training: medians over runs and ranges.
+func (s *Store) switched() Table {
+	t := s.Block("heads-numbers").Of("value").Where(Column("quantity").Is("trained", "itself", "silent")).
+		By(Method, Recipe, S, "quantity", "x").Mean().across()
+	t.Columns = []string{"method", "recipe or read-out", "S", "heads", "one-step row-L1", "loss / exact PMD's, T = 20",
+		"T = 40", "T = 100"}
+	return t
 }
 
 // sharpness is the mean loss of policies of the benchmark's loops, run again, at T = 20 as they were returned, at the

@@ -277,8 +277,7 @@ func (s *Store) cliffs() (t Table) {
 
 // anyAttention sets the actor for any MDP beside one whose actions do not see each other, on the same problems.
 func (s *Store) anyAttention() (t Table) {
-	t.Columns = []string{"problems", "read-out", "an action sees", "number", "99 %, range over runs", "worst",
-		"above .02"}
+	t.Columns = []string{"problems", "read-out", "an action sees", "99 % by run", "worst"}
 	all := s.Block("any").Where(Column("round").Is(40))
 	seeds := all.Where(Recipe.Is("attention=none")).Values(Seed)
 	for i, set := range []Filter{Column("set").Not(anyCliffs...), Column("set").Is(anyCliffs...)} {
@@ -290,9 +289,8 @@ func (s *Store) anyAttention() (t Table) {
 					excess := rows.Where(Seed.Is(seed)).Number("excess")
 					pooled, byRun = append(pooled, excess...), append(byRun, spread(excess).P99)
 				}
-				tail := spread(pooled)
-				t.Add([]string{"all sets", "cliffs"}[i], readout, []string{"its state", "itself"}[j], len(pooled),
-					span(byRun), tail.Worst, tail.Above)
+				t.Add(fmt.Sprintf("%s: %d", []string{"all", "cliffs"}[i], len(pooled)), readout,
+					[]string{"its state", "itself"}[j], span(byRun), spread(pooled).Worst)
 			}
 		}
 	}

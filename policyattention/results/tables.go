@@ -36,7 +36,7 @@ func builders() []builder {
 		{"all-findings", answered("findings.tsv")}, {"findings", (*Store).findings},
 		{"reproduced", (*Store).reproduced}, {"greedy-leads", (*Store).greedyLeads},
 		{"headline-critics", (*Store).headlineCritics},
-		{"lead-20", (*Store).lead20}, {"lead-sharpness", (*Store).leadSharpness},
+		{"lead-20", (*Store).lead20}, {"lead-sharpness", (*Store).leadSharpness}, {"switched", (*Store).switched},
 	}
 }
 

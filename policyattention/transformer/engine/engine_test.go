@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -249,6 +250,31 @@ func TestGODEBUG(t *testing.T) {
 		child.Env = append(os.Environ(), "GODEBUG_SAYS=path", "GODEBUG="+switches)
 		if said, err := child.Output(); err != nil || !strings.HasPrefix(string(said), want[0]+"\n") {
 			t.Errorf("GODEBUG=%s: %q, %v, want %s", switches, said, err, want[0])
+		}
+	}
+}
+
+// The trace of tokens in groups is the groups' traces one after the other.
+func TestTraceOfGroups(t *testing.T) {
+	x := draw(rand.New(rand.NewPCG(3, 4)), grouped(transformer.Standard(5), 3), Pass{1, 9, 9})
+	n := testkit.Must(New[float32](x.c, x.params))(t)
+	whole := testkit.Must(n.Trace(x.tokens))(t)
+	for g := range 3 {
+		part := testkit.Must(n.Trace(x.tokens[g*3*5:][:3*5]))(t)
+		for l, b := range part.Blocks {
+			of := whole.Blocks[l]
+			for head, weights := range b.Weights {
+				if !reflect.DeepEqual(of.Weights[head][3*g:][:3], weights) {
+					t.Errorf("group %d, layer %d, head %d: weights %v, want %v", g, l, head, of.Weights[head][3*g:][:3],
+						weights)
+				}
+			}
+			if !reflect.DeepEqual(of.Output[3*g:][:3], b.Output) || !reflect.DeepEqual(of.Mixed[3*g:][:3], b.Mixed) {
+				t.Errorf("group %d, layer %d: other values", g, l)
+			}
+		}
+		if !reflect.DeepEqual(whole.Outputs[3*g:][:3], part.Outputs) {
+			t.Errorf("group %d: outputs %v, want %v", g, whole.Outputs[3*g:][:3], part.Outputs)
 		}
 	}
 }

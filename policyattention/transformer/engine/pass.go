@@ -310,7 +310,8 @@ type Trace struct {
 	Outputs  [][]float64 // [T][Outputs]
 }
 
-// BlockTrace is what happened in a block. A token sees all T tokens or, with the causal mask, itself and those before.
+// BlockTrace is what happened in a block. A token sees all T tokens, or those of its group, or with the causal mask
+// itself and those of them before it.
 type BlockTrace struct {
 	Query, Key, Value [][]float64   // [T][Width], the heads' side by side
 	Weights           [][][]float64 // [Heads][T][seen], each row sums to one
@@ -339,9 +340,6 @@ func (n *Network[F]) Trace(tokens []F) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.B > 1 {
-		return nil, fmt.Errorf("engine: a trace of %d tokens in groups of %d, want one group", size, p.T)
-	}
 	t := &Trace{Tokens: matrix[F]{tokens, c.Features}.copied(size, c.Features)}
 	var residual [][][]float64 // embedded; then after attention and after each block
 	watch := func(h matrix[F]) { residual = append(residual, h.copied(size, c.Width)) }
@@ -356,11 +354,11 @@ func (n *Network[F]) Trace(tokens []F) (*Trace, error) {
 				Attended: residual[1+2*i], Units: l.up.copied(size, c.Hidden), Output: residual[2+2*i],
 			}
 			for head := range b.Weights {
-				weights := a.weights.from(head * size)
 				for query := range size {
+					weights := a.weights.from((query/p.T*c.Heads + head) * p.T)
 					var seen []float64
-					for key := range a.seen(query) {
-						seen = append(seen, float64(weights.row(key)[query]))
+					for key := range a.seen(query % p.T) {
+						seen = append(seen, float64(weights.row(key)[query%p.T]))
 					}
 					b.Weights[head] = append(b.Weights[head], seen)
 				}
