@@ -86,7 +86,7 @@ var blocks = map[Block]block{
 	"qualification": {Problems: qualification, Policies: longest, Alone: true},       // are methods as published?
 
 	"tuning":    {Kind: stepSizes, Problems: calibration},                                 // step sizes
-	"sharpness": {Kind: atTemperatures, Problems: sharpening, Rounds: shortest, OneIn: 8}, // losses at temperatures
+	"sharpness": {Kind: atTemperatures, Problems: sharpening, Rounds: shortest, OneIn: 3}, // losses at temperatures
 	"sharpened": {Kind: atTemperatures, Rounds: shortest},                                 // the benchmark's, again
 	Greedy:      {Kind: atTemperatures, Problems: headline, Rounds: shortest},             // as returned, and greedy
 
@@ -94,7 +94,7 @@ var blocks = map[Block]block{
 	"ablation":    {Kind: oneStep, Problems: heldOut},    // the same of networks without attention
 	"calibration": {Kind: oneStepAt, Problems: ownCheck}, // one-step inputs of each run's calibration root
 	"backups":     {Kind: oneBackup, Problems: heldOut},  // one-step backups of critics that see samples
-	"heads":       {Problems: heldOut, OneIn: 9},         // what attention does in trained networks
+	"heads":       {Problems: heldOut, OneIn: 99},        // what attention does in trained networks
 	"sizes":       {Problems: heldOut, OneIn: 40},        // those of headline at sizes that they were not trained on
 }
 
@@ -247,16 +247,16 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 		n := sampled
 		if b.Brief {
 			n = ofThousands
-			if _, walks := deployment.(method.Learner); walks { // it is asked for every action
-				n = sampled / 2
-			}
+		}
+		if _, walks := deployment.(method.Learner); walks { // it is asked for every action
+			n = sampled / 2
 		}
 		u.Tolerance, u.Sample = cmp.Or(m.Tolerance, network), min(n, u.Sample)
 		// A last policy is 400 dependent rounds away. Where mass is just moving from one action to another an error
 		// is large: one of 1e-6 in π₀ is 6e-5 after round 400 on problem 48 of PMD-target at S = 8, the one on which
 		// entries have differed by 8e-4 between processors, and below 1e-5 on the 63 others.
 		if u.Block == Long {
-			u.Tolerance *= 10
+			u.Tolerance, u.Sample = 10*u.Tolerance, min(sampled/2, u.Sample)
 		}
 	}
 	plain := train.Plain()
@@ -304,7 +304,7 @@ const (
 	ofCritic = 2e-3  // what a critic's network returns
 )
 
-// sampled is on how many problems the runs of networks are computed again, ofThousands where there are thousands,
-// and ofLearners those of methods without, all but tunings on problems that a new seed chooses each time: who replaces
-// half of a network's problems is found in 15 of 16 verifications.
+// sampled is on how many problems the runs of networks are computed again, half as many where they walk, ofThousands
+// where there are thousands, and ofLearners those of methods without, all but tunings on problems that a new seed
+// chooses each time: who replaces half of a network's problems is found in 15 of 16 verifications.
 const sampled, ofThousands, ofLearners, inputs = 4, 7, 16, 18

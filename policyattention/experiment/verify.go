@@ -122,7 +122,7 @@ func (s *Store) Verify(ctx context.Context, whole bool, chosen uint64) (*Verific
 }
 
 // leftOut tells the units whose rows are not computed again: of those of a block with one OneIn the seed chooses
-// always as many that are, at least one.
+// always as many that are.
 func leftOut(tasks []Unit, whole bool, chosen uint64) map[int]bool {
 	type group struct {
 		Block
@@ -136,7 +136,7 @@ func leftOut(tasks []Unit, whole bool, chosen uint64) map[int]bool {
 		}
 	}
 	for g, all := range alike {
-		for _, i := range seed.New(chosen, "verification", string(g.Block)).Perm(len(all))[:max(1, len(all)/g.oneIn)] {
+		for _, i := range seed.New(chosen, "verification", string(g.Block)).Perm(len(all))[:len(all)/g.oneIn] {
 			left[all[i]] = false
 		}
 	}

@@ -126,7 +126,7 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 		Compute: r.compute,
 	}
 	if r.Elsewhere {
-		u.OneIn, u.Sample = 16, 1
+		u.OneIn, u.Sample = 4, 1
 	}
 	_, err = r.maker(s.Preset.Methods)
 	return u, err

@@ -292,7 +292,7 @@ func (f family) repeat(r equalRun, j int) experiment.Unit {
 	}
 	return experiment.Unit{
 		Block: "families", Name: fmt.Sprintf("%s-%d/%s, %s-%d", f.name, smallStates, r.Method, key.Recipe, j), Key: key,
-		Of: key, Problems: smallProblems, Sample: 1, OneIn: 25, Chosen: true, Tolerance: r.tolerance(),
+		Of: key, Problems: smallProblems, Sample: 1, Chosen: true, Tolerance: r.tolerance(),
 		Config: struct {
 			informedMethod
 			Family        string

@@ -32,29 +32,35 @@ func (p probe) Weights() []method.Weights { return p.Actor.Weights() }
 // OwnProblems implements method.Study: contexts are drawn as in training.
 func (probe) OwnProblems() bool { return true }
 
-// loops are, of each of some actors, the mean loss of the loop over exact PMD's on n problems, and the share of
-// problems where it is more than .05 behind.
-func (p probe) loops(states, n, rounds int, eta float64, actors ...control.Actor) (ratios, locked []float64,
+// loops are, of each of some actors, the mean loss of the loop after rounds over exact PMD's on n problems, and the
+// share of problems where it is more than .05 behind: [actors][rounds].
+func (p probe) loops(states, n int, rounds []int, eta float64, actors ...control.Actor) (ratios, locked [][]float64,
 	err error) {
 	problems, err := mdp.Random.Draw(p.Root, states, mdp.Actions, n)
 	if err != nil {
 		return nil, nil, err
 	}
 	loop := control.ExactPMD(eta)
-	exact, err := scored(loop, problems, rounds)
+	exact, err := scored(loop, problems, rounds...)
 	if err != nil {
 		return nil, nil, err
 	}
-	reference := slices.Concat(exact...)
 	for _, loop.Actor = range actors {
-		own, err := scored(loop, problems, rounds)
+		own, err := scored(loop, problems, rounds...)
 		if err != nil {
 			return nil, nil, err
 		}
-		learned := slices.Concat(own...)
-		ratios = append(ratios, stats.Mean(learned)/stats.Mean(reference))
-		floats.Sub(learned, reference)
-		locked = append(locked, stats.TailOf(learned, .05).Above)
+		ratio, share := make([]float64, len(rounds)), make([]float64, len(rounds))
+		for k := range rounds {
+			learned, reference := make([]float64, n), make([]float64, n)
+			for i := range n {
+				learned[i], reference[i] = own[i][k], exact[i][k]
+			}
+			ratio[k] = stats.Mean(learned) / stats.Mean(reference)
+			floats.Sub(learned, reference)
+			share[k] = stats.TailOf(learned, .05).Above
+		}
+		ratios, locked = append(ratios, ratio), append(locked, share)
 	}
 	return ratios, locked, nil
 }
@@ -135,13 +141,13 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 		}
 		places, oneStep, loops = append(places, place), append(oneStep, distance), append(loops, actor)
 	}
-	ratios, _, err := h.loops(c.States(), h.Alone, h.Rounds[1], h.Eta, loops...)
+	ratios, _, err := h.loops(c.States(), h.Alone, h.Rounds[1:2], h.Eta, loops...)
 	if err != nil {
 		return nil, err
 	}
 	for i, place := range places[1:] {
 		add("without", place, oneStep[i+1]/oneStep[0])
-		add("loop_without", place, ratios[i+1]/ratios[0])
+		add("loop_without", place, ratios[i+1][0]/ratios[0][0])
 	}
 	var prior, gain []float64
 	for _, x := range contexts {
@@ -185,12 +191,12 @@ func (h heads) switched(c train.Config, shape transformer.Config, params []float
 		}
 		value, err := rowL1(actor, contexts, exact)
 		all = append(all, rows.Measure{Quantity: x.how, X: 1, Value: value})
-		for _, rounds := range h.Rounds {
-			ratios, _, failed := h.loops(c.States(), h.Contexts, rounds, h.Eta, actor)
-			if err := cmp.Or(err, failed); err != nil {
-				return nil, err
-			}
-			all = append(all, rows.Measure{Quantity: x.how, X: float64(rounds), Value: ratios[0]})
+		ratios, _, failed := h.loops(c.States(), h.Contexts, h.Rounds, h.Eta, actor)
+		if err := cmp.Or(err, failed); err != nil {
+			return nil, err
+		}
+		for k, ratio := range ratios[0] {
+			all = append(all, rows.Measure{Quantity: x.how, X: float64(h.Rounds[k]), Value: ratio})
 		}
 	}
 	return all, nil
@@ -327,14 +333,14 @@ func (x sizes) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err 
 			return all, err
 		}
 		oneStep, err := rowL1(actor, contexts, exact)
-		ratios, locked, failed := x.loops(states, x.Problems, x.Rounds, x.Eta, actor)
+		ratios, locked, failed := x.loops(states, x.Problems, []int{x.Rounds}, x.Eta, actor)
 		if err := cmp.Or(err, failed); err != nil {
 			return all, err
 		}
 		size := float64(states)
 		all.Measures = append(all.Measures, rows.Measure{Quantity: "row_l1", X: size, Value: oneStep},
-			rows.Measure{Quantity: "mean_ratio", X: size, Value: ratios[0]},
-			rows.Measure{Quantity: "locked", X: size, Value: locked[0]})
+			rows.Measure{Quantity: "mean_ratio", X: size, Value: ratios[0][0]},
+			rows.Measure{Quantity: "locked", X: size, Value: locked[0][0]})
 	}
 	return all, nil
 }
