@@ -36,7 +36,7 @@ type Unit struct {
 	Weights  []method.Weights
 	// Sample is how many problems verification computes again, all for 0; Tolerance is how much its numbers may then
 	// differ. They are the first ones or, where the unit is Chosen, those that the verification's seed chooses. OneIn
-	// is of how many such units of its block verification computes one again, which the seed chooses; all for 0, and none
+	// is of how many such units of its block verification computes one again, which the seed chooses; all for 0, none
 	// where there are fewer.
 	Sample    int
 	Chosen    bool

@@ -72,8 +72,8 @@ func (s *Store) attention() (t Table) {
 			t = t.Then(part.estimate("locking", "runs that lock up"))
 		}
 	}
-	return t.short("a pair sees", "S", "one-step row-L1 [range over runs]", "runs", "means / reference", "99 %", "worst",
-		"locked", "runs that lock up")
+	return t.short("a pair sees", "S", "one-step row-L1 [range over runs]", "runs", "means / reference", "99 %",
+		"worst", "locked", "runs that lock up")
 }
 
 // looped are the loops of trained actors of one recipe and size at T = 40, with the share of locked problems last.
@@ -144,36 +144,29 @@ func (s *Store) sharpness() (t Table) {
 	t.Columns = []string{"method", "recipe", "S", "returned", "/ PA", "temperature", "at it", "at it / PA", "greedy",
 		"greedy / PA"}
 	best := s.Block("sharpness").At(20).By(S, Method, Recipe, "alpha").least(group.mean, Method, Recipe, S)
-	t.err = best.err
-	best = best.match(best, func(g, o group) bool {
-		return o.key[Method] == "policyattention" && o.key[Recipe] == "plain" && same(S)(g, o)
-	})
+	best = best.match(best.keep(ofOurs), same(S))
+	all := s.Block("sharpened").At(20).By(S, Method, Recipe, "alpha")
+	t.err = cmp.Or(best.err, all.err)
+	of := func(g group, temperature string) [][]float64 {
+		i := slices.IndexFunc(all.lines, func(l line) bool {
+			return same(S, Method, Recipe)(g, l.group) && l.group.key["alpha"] == temperature
+		})
+		return all.lines[i].group.sample
+	}
 	for _, l := range best.lines {
-		own, ours := l.group.number("alpha"), l.reference.number("alpha")
+		own, ours := l.group.key["alpha"], l.reference.key["alpha"]
 		row := []any{l.entries[1], l.entries[2], l.entries[0]}
-		for k, temperatures := range [][2]float64{{1, 1}, {own, ours}, {0, 0}} {
-			x, ratio, err := s.sharpened(l.group, l.group.key[S], temperatures[0], temperatures[1])
-			t.err = errors.Join(t.err, err)
-			if k == 1 {
-				row = append(row, own)
-			}
-			row = append(row, x, ratio)
+		for _, at := range [][2]string{{"1", "1"}, {own, ours}, {"0", "0"}} {
+			x := of(l.group, at[0])
+			mean, err := meanOverProblems(x, nil)
+			ratio, failed := stats.RatioOverProblems(x, of(l.reference, at[1]))
+			t.err = errors.Join(t.err, err, failed)
+			row = append(row, mean.Text(report.Number), ratio.Text(report.Number))
 		}
-		t.Add(row...)
+		t.Add(slices.Insert(row, 5, any(own))...)
 	}
 	return t
 }
 
-// sharpened is the mean loss of the policies of a group's method and recipe in the benchmark at T = 20, and its ratio
-// to that of PolicyAttention's, at temperatures of the two.
-func (s *Store) sharpened(of group, states string, own, ours float64) (mean, ratio string, err error) {
-	at := s.Block("sharpened").At(20).Where(S.Is(states))
-	x, err := at.Where(Method.Is(of.key[Method]), Recipe.Is(of.key[Recipe]), Column("alpha").Is(own)).one()
-	y, missing := at.Where(Method.Is("policyattention"), Column("alpha").Is(ours)).one()
-	if err := cmp.Or(err, missing); err != nil {
-		return "", "", err
-	}
-	m, err := meanOverProblems(x.sample, nil)
-	r, failed := stats.RatioOverProblems(x.sample, y.sample)
-	return m.Text(report.Number), r.Text(report.Number), cmp.Or(err, failed)
-}
+// ofOurs reports whether a line is of PolicyAttention.
+func ofOurs(l line) bool { return l.group.key[Method] == "policyattention" }

@@ -195,7 +195,8 @@ func (s *Store) critics() Table {
 		}).
 		Against(exact("confirmation").Then(exact("benchmark"))).
 		Ratio().WithInterval().estimate("ratio-of-means", "means / exact PMD").WithInterval().WithTail().
-		match(loops, ofMean).estimate("ratio-of-means", "means / mean of samples").WithInterval().Paired().WithInterval()
+		match(loops, ofMean).estimate("ratio-of-means", "means / mean of samples").WithInterval().
+		Paired().WithInterval()
 }
 
 // ofMean reports whether o is the loop of g's actor with the mean of the same samples, and g another.

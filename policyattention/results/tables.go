@@ -311,8 +311,7 @@ func (s *Store) reproduced() (t Table) {
 // greedyLeads is how the ratios to PolicyAttention's mean loss change when all policies are made greedy.
 func (s *Store) greedyLeads() Table {
 	all := s.Block("headline-greedy").At(20).By(Method, Recipe, S, "alpha")
-	ours := func(l line) bool { return l.group.key[Method] == "policyattention" }
-	t := all.keep(func(l line) bool { return !ours(l) }).match(all.keep(ours), same(S, "alpha"))
+	t := all.keep(func(l line) bool { return !ofOurs(l) }).match(all.keep(ofOurs), same(S, "alpha"))
 	var failed error
 	t = t.each(func(l *line) {
 		var err error
