@@ -184,7 +184,7 @@ def actor(weights, t):
 def critic(c, p, r, root, numbers, rounds, eta, load):
     """The critic of a configuration: (round, returned pi, q) -> q, from sampled successors."""
     t = c.get("training") or c.get("memory_critic")
-    weights, m, (n, s, a) = t and load(t), c.get("samples") or t["samples"], r.shape
+    weights, m, (n, s, a) = t and load(t, c.get("step")), c.get("samples") or t["samples"], r.shape
     keys = [key(root, "critic", i, k) for i in numbers for k in range(rounds)]
     draws = uniform(streams(keys, s * a * m)).reshape(n, rounds, s, a, m)
     successors = pick(draws, p[:, None, :, :, None])  # [N, T, S, A, m]

@@ -23,11 +23,29 @@ from safetensors import safe_open
 
 from methods import GAMMA, backup, draw, evaluate, optimum, pmd, run, softmax
 
-LOOP = 1e-7  # of forty rounds or more in float64, and of numbers kept in float32
-NETWORK = 5e-4  # of forty rounds of a network in float32
+LOOP = 1e-7, 1e-7  # relative and absolute, of forty rounds or more in float64, kept in float32
+NETWORK = 5e-4, 5e-5  # of a network in float32, on other processors too
 LEFT_OUT = "*=[es]*[1-9]/*", "*=none-S[18]*[1-9]/*", "*-S4-*/*-*", "*0[12]/*-*", "pmd*/*-*"
 LEFT_OUT += "*-context800-*", "*-context21-steps40000-*"  # weights, run/file
 KEY = ("method", "recipe", "s", "seed", "step", "family")
+ROUND = {*KEY, "problem", "round", "loss", "gap", "e0", "zeta", "row_l1", "delta", "defect"}
+TUNED = {*KEY, "start", "alpha", "beta", "problem", "round", "loss"}
+FULL = {"confirmation", "shift", "benchmark", "frontier", "prior"}  # blocks with residuals
+KEPT = FULL - {"frontier"} | {"critics", "long", "qualification"}  # with policies
+ELSEWHERE = {"tuning", "ablation", "any", "backups", "calibration", "equal", "equal-sharpness", "families"}
+ELSEWHERE |= {"mechanism", "heads", "sizes"}  # blocks that only the Go program computes again
+CONTROLLERS = {  # of methods: the parts of their configuration
+    "exact-pmd": set(),
+    **dict.fromkeys(("sample-mean", "anchored-critic"), {"critic"}),
+    **dict.fromkeys(("policyattention", "pmd-target", "reward-only"), {"actor"}),
+    "policyattention-mixture": {"actor", "phi"},
+    **{f"policyattention-{x}-critic": {"actor", "critic"} for x in ("learned", "anchored")},
+    "policyattention-sample-mean": {"actor", "critic"},
+    "liang-lai": {"liang_lai"},
+    "actor-critic": {"actor_critic"},
+    "algorithm-distillation": {"distill"},
+    "s5rl": {"s5rl"},
+}
 
 
 def runs(path, names=KEY):
@@ -70,27 +88,73 @@ def heated(pi, t):
 
 
 def effort(record):
-    """On how many problems a run is made again, and the tolerance of what comes out."""
-    c, block = record["config"].get("controller") or {}, record["block"]
-    if "s5rl" in c:
-        return 0, 0
-    if not {"actor", "distill"} & c.keys() and not {"training", "memory_critic"} & c.get("critic", {}).keys():
-        few = 32 if block.startswith("headline") else 1000
-        return few, 1e-5 if "liang_lai" in c else LOOP  # dense features magnify rounding
-    if "distill" in c:
-        return (1 if block == "headline" else 2), NETWORK
-    if c.get("actor", {"training": {"objective": ""}})["training"]["objective"] == "reward-only":
-        return 6, 2e-2  # its logits are large
-    if "actor" not in c:
-        return 3, 1e-5  # its network tells little beside the samples
-    if "training" in c.get("critic", {}):
+    """On how many problems a run is made again, and the tolerance of its losses."""
+    method, block = record["method"], record["block"]
+    if method == "liang-lai":
+        return 32, (1e-5, 1e-7)  # dense features may magnify rounding
+    if method in ("exact-pmd", "sample-mean", "actor-critic"):
+        return 64 if block == "headline" else 1000, LOOP
+    if method == "anchored-critic":
+        return 3, (1e-5, 1e-7)  # its network tells little beside the samples
+    if method == "algorithm-distillation":
+        return 1 if block == "headline" else 2, NETWORK
+    if block == "long":
+        return 2, (5e-4, 5e-4)  # 400 rounds
+    if method == "policyattention-learned-critic":
         return 2, NETWORK
-    return {"headline": 10, "long": 2}.get(block, 6), NETWORK
+    return 10 if block == "headline" else 6, NETWORK
+
+
+def named(t):
+    """The name of the training run of a configuration."""
+    if t.get("method") == "algorithm-distillation":
+        kind = f"{t['method']}-source{t['source']['alpha']}-context{t['context']}-steps{t['steps']}-S{t['states']}"
+    elif "objective" in t:
+        kind = f"{t['objective']}-{t['recipe']['name']}-S{t['sizes'][0]}"
+    else:
+        kind = t.get("recipe", f"liang-lai-S{t.get('states')}")
+    return f"{kind}-{t['seed']}"
+
+
+def file_of(training, step):
+    """The file of the weights after a step, the last for None."""
+    return "weights.safetensors" if step in (None, training["steps"]) else f"weights-{step}.safetensors"
+
+
+def trainings(config):
+    """All trainings in a configuration, with the steps after which their weights are used."""
+    if isinstance(config, dict):
+        if "training" in config:
+            yield config["training"], config.get("step", config["training"]["steps"])
+        if "memory_critic" in config:
+            yield config["memory_critic"], config["memory_critic"]["steps"]
+        for part in config.values():
+            yield from trainings(part)
+
+
+def consistent(record):
+    """Whether a record's key is of its configuration."""
+    config, of = record["config"], record["config"]["problems"]
+    controller = config.get("controller") or {}
+    used = [x for name in controller for x in trainings({name: controller[name]})]
+    seeds = [t["seed"] for t, _ in used if t.get("recipe") != "memory-critic"] or [record.get("seed", 0)]
+    steps = [controller["actor"]["step"]] if record.get("step") else [record.get("step", 0)]
+    critic = controller.get("critic", {})
+    return (
+        controller.keys() == CONTROLLERS[record["method"]]
+        and {record["s"]} == {of["states"], *(t.get("states", of["states"]) for t, _ in used)}
+        and record["family"] == of["family"]
+        and {record.get("seed", 0)} == {*seeds}
+        and {record.get("step", 0)} == {*steps}
+        and critic.get("weight", 1) == 1
+        and critic.get("anchored", True)
+    )
 
 
 class Verifier:
     def __init__(self, root, whole=False, seed=0):
         self.root, self.whole, self.seed, self.found, self.numbers = root, whole, seed, [], 0
+        self.skipped, self.records = [], []
 
     def attempt(self, what, check, *args):
         try:
@@ -99,16 +163,22 @@ class Verifier:
             self.found.append(f"{what}: {e!r}")
 
     def verify(self):
+        self.attempt("runs.json", self.read)
         for check in (self.files, self.problems, self.closed_loops):
             self.attempt(check.__name__, check)
         return self.found
 
-    def agree(self, what, stored, again, tolerance=1e-10):  # of linear solves
+    def read(self):
+        records = json.loads((self.root / "runs.json").read_text())
+        self.records = [x for x in records if "eta" in x["config"] and x["block"] != "tuning"]
+
+    def agree(self, what, stored, again, relative=1e-10, absolute=1e-10):  # of linear solves
         stored = np.asarray(stored, float)
         again = np.broadcast_to(np.asarray(again, float), stored.shape)
-        wrong = ~np.isclose(stored, again, tolerance, tolerance, equal_nan=True)
+        wrong = ~np.isclose(stored, again, relative, absolute, equal_nan=True)
         if wrong.any():
-            first = f"{stored[wrong][0]}, computed again {again[wrong][0]}"
+            place = np.argwhere(wrong)[0].tolist()
+            first = f"{stored[wrong][0]} at {place}, computed again {again[wrong][0]}"
             self.found.append(f"{what}: {wrong.sum()} numbers differ, the first is {first}")
         self.numbers += stored.size
 
@@ -119,25 +189,38 @@ class Verifier:
         for name in {name for name, p in here.items() if p.is_file()} | sums.keys():
             if name not in here:
                 self.found.append(f"{name}: it is missing")
-            elif name not in sums and not name.startswith((".work/", "new/", "SHA256SUMS")):
+            elif name not in sums and name != "SHA256SUMS" and not name.startswith((".work/", "new/")):
                 self.found.append(f"{name}: SHA256SUMS does not list it")
             elif name in sums and digest(here[name]) != sums[name]:
                 self.found.append(f"{name}: its SHA-256 is not that of SHA256SUMS")
 
     def problems(self):
         groups = runs(self.root / "problems.parquet", ("family", "root", "s", "a"))
+        asked = {}
+        for x in self.records:
+            f = x["config"]["problems"]
+            asked[f["family"], f["root"], f["states"], f["actions"]] = f["problems"], x["block"]
+        for group, (n, block) in asked.items():
+            if block in FULL and group not in groups:
+                self.found.append(f"problems {group}: they are missing")
         for group, x in groups.items():
-            n = len(x["problem"])
+            n = asked[group][0]
             again = np.arange(n), np.full(n, GAMMA), *draw(*group, n)
             for name, want in zip(("problem", "gamma", "p", "r", "pi0"), again):
                 stored = np.stack(x[name]).reshape(want.shape)
-                self.agree(f"problems {group}: {name}", stored, want, 1e-15)
+                self.agree(f"problems {group}: {name}", stored, want, 1e-15, 1e-15)
 
     def closed_loops(self):
-        records = json.loads((self.root / "runs.json").read_text())
-        records = [x for x in records if "eta" in x["config"]]
-        for block in sorted({x["block"] for x in records} - {"tuning"}):
-            self.attempt(block, self.block, block, [x for x in records if x["block"] == block])
+        blocks = {}
+        for folder in ("rows", "policies", "choices"):
+            for path in sorted((self.root / folder).glob("*")):
+                name = path.name.removesuffix(".parquet")
+                if name.removesuffix("-steps").removesuffix("-numbers") not in ELSEWHERE | {"qualification"}:
+                    blocks[name] = []
+        for x in self.records:
+            blocks.setdefault(x["block"], []).append(x)
+        for name, records in blocks.items():
+            self.attempt(name, self.block, name, records)
 
     def block(self, name, records):
         paths = [self.root / f"{kind}/{name}.parquet" for kind in ("rows", "policies", "choices")]
@@ -150,48 +233,74 @@ class Verifier:
 
     def run(self, what, record, rows, policies, choices):
         config, f = record["config"], record["config"]["problems"]
-        n, shape, numbers = f["problems"], (f["states"], f["actions"]), np.arange(f["problems"])
-        problems = fixture(f["family"], f["root"], *shape, n)
+        if not consistent(record):
+            raise ValueError("its configuration is of another run")
+        problems = fixture(f["family"], f["root"], f["states"], f["actions"], f["problems"])
         brief = record["block"] == "headline"  # losses alone, in float32
         rounds = [0, *config.get("tabled", range(1, config["rounds"] + 1))][brief:]
-        stored = {k: v.reshape(n, -1) for k, v in rows.items() if k not in (*KEY, "start")}
-        self.agree(f"{what}: problem", stored["problem"], numbers[:, None])
-        if "temperatures" in config:
-            self.agree(f"{what}: round", stored["round"], config["rounds"])
-            self.agree(f"{what}: alpha", stored["alpha"], config["temperatures"])
-        else:
-            self.agree(f"{what}: round", stored["round"], rounds)
-            self.agree(f"{what}: gap", stored["gap"], np.nan if brief else problems[-1][:, None])
-        if "kept" in config or policies:
-            kept = config["kept"]
-            of = np.stack(policies["policy"]).reshape(n, len(kept), *shape)
-            losses = stored["loss"][:, [rounds.index(k) for k in kept]]
-            for name, again in (("round", kept), ("problem", numbers[:, None])):
-                self.agree(f"{what}: {name} of policies", policies[name].reshape(n, -1), again)
-            self.agree(f"{what}: sums of policies", of.sum(axis=-1), 1)
-            self.agree(f"{what}: losses of policies", losses, loss(problems, of), LOOP)
-        few, tolerance = effort(record)
-        if few == 0 or self.left_out(record):
-            return
+        stored = {k: v.reshape(f["problems"], -1) for k, v in rows.items() if k not in KEY}
+        self.columns(what, record, rows.keys(), stored, rounds, problems[-1][:, None])
+        if record["block"] in KEPT:
+            self.returned(what, config["kept"], policies, problems, stored, rounds)
         if choices:
-            self.agree(f"{what}: problem of choices", choices["problem"], numbers)
+            self.agree(f"{what}: problem of choices", choices["problem"], np.arange(f["problems"]))
+            choices = np.stack(choices["actions"])
+            if choices.shape[1] != 20 * config["rounds"] or not np.isin(choices, range(f["actions"])).all():
+                raise ValueError("its choices are none")
+        if record["method"] == "s5rl" or self.left_out(config):
+            self.skipped.append(what)
+        else:
+            self.again(what, record, problems, stored, rounds, choices)
+
+    def columns(self, what, record, names, stored, rounds, gap):
+        """Compares all columns but what policies decide."""
+        config, block = record["config"], record["block"]
+        if names != (TUNED if "temperatures" in config else ROUND) or (block in KEPT) != ("kept" in config):
+            raise ValueError("it has other columns, or other policies")
+        expected = {"problem": np.arange(len(gap))[:, None], "round": rounds}
+        if "temperatures" in config:
+            expected |= {"round": config["rounds"], "alpha": config["temperatures"], "beta": np.nan}
+            if (stored["start"] != "").any():
+                raise ValueError("it has a start")
+        else:
+            expected |= {k: np.nan if block == "headline" else gap for k in ("gap", "e0")}
+            for name, last in ("zeta", 1), ("row_l1", 1), ("defect", 1), ("delta", 2):  # rounds without
+                without = np.arange(-len(rounds), 0) >= -last if block in FULL else True
+                self.agree(f"{what}: {name}", np.isnan(stored[name]), without)
+        for name, want in expected.items():
+            self.agree(f"{what}: {name}", stored[name], want)
+
+    def returned(self, what, kept, policies, problems, stored, rounds):
+        """Scores stored policies."""
+        n, s, a = problems[1].shape
+        pi = np.stack(policies["policy"]).reshape(n, len(kept), s, a)
+        for name, want in (("round", kept), ("problem", np.arange(n)[:, None])):
+            self.agree(f"{what}: {name} of policies", policies[name].reshape(n, -1), want)
+        self.agree(f"{what}: sums of policies", pi.sum(axis=-1), 1)
+        losses = stored["loss"][:, [rounds.index(k) for k in kept]]
+        self.agree(f"{what}: losses of policies", losses, loss(problems, pi), *LOOP)
+
+    def again(self, what, record, problems, stored, rounds, choices):
+        """Makes a run again on some of its problems."""
+        config, (few, tolerance) = record["config"], effort(record)
         random = np.random.default_rng([self.seed, *what.encode()])  # which no one knows beforehand
-        some = random.permutation(n)[: n if self.whole else few]
+        some = random.permutation(len(problems[0]))[: None if self.whole else few]
         stored, problems = {k: v[some] for k, v in stored.items()}, [x[some] for x in problems]
-        taken = np.stack(choices["actions"][some]) if choices else None
+        taken = None if choices is None else choices[some]
         load = functools.partial(self.weights, record)
         policies, tables = run(config, problems[:3], some.tolist(), load, taken)
+        scored = policies[:, rounds]
         if "temperatures" in config:
             scored = np.stack([heated(policies[:, -1], t) for t in config["temperatures"]], axis=1)
-        else:
-            scored = policies[:, rounds]
-        self.agree(f"{what}: loss", stored["loss"], loss(problems, scored), tolerance)
-        if "zeta" in stored and not np.isnan(stored["zeta"]).all():  # by round
+        self.agree(f"{what}: loss", stored["loss"], loss(problems, scored), *tolerance)
+        if record["block"] in FULL:
+            if tolerance == NETWORK:  # its logits are large where it saw rewards alone
+                tolerance = 2 * (2e-2 if record["method"] == "reward-only" else 5e-4,)
             self.residuals(what, stored, problems, policies, tables, config["eta"], tolerance)
 
     def residuals(self, what, stored, problems, policies, tables, eta, tolerance):
         """Compares what is by round with that of policies [N, T + 1, S, A] and tables [N, T, S, A]."""
-        p, r, _, _, gap = problems
+        p, r = problems[:2]
         last = policies.shape[1] - 2
         if tables is None:  # of a method without: those of the exact critic
             tables = [evaluate(p, r, policies[:, :1])[:, 0]]
@@ -208,27 +317,25 @@ class Verifier:
             found["defect"].append(np.einsum("nsat,nt->nsa", p, short).max(axis=(1, 2)))
             if k < last:
                 found["delta"].append(np.abs(tables[:, k + 1] - backup(p, r, pi, q)).max(axis=(1, 2)))
-        self.agree(f"{what}: e0", stored["e0"], gap[:, None])
         for name, values in found.items():
-            self.agree(f"{what}: {name}", stored[name][:, : len(values)], np.transpose(values), tolerance)
+            self.agree(f"{what}: {name}", stored[name][:, : len(values)], np.transpose(values), *tolerance)
 
-    def left_out(self, record):
-        """Whether weights of a run are missing that may be."""
-        file = f"weights-{record['step']}.safetensors" if record.get("step") else "weights.safetensors"
-        missing = [x for x in record.get("weights", ()) if not [*self.files_of(x, file)]]
-        return any(fnmatch.fnmatch(f"{x}/{file}", pattern) for x in missing for pattern in LEFT_OUT)
-
-    def files_of(self, name, file):
-        return self.root.glob(f"train/{name}-{12 * '?'}/{file}")
+    def left_out(self, config):
+        """Whether weights that a run needs are among those that are not stored."""
+        for t, step in trainings(config.get("controller")):
+            name, file = named(t), file_of(t, step)
+            listed = any(fnmatch.fnmatch(f"{name}/{file}", pattern) for pattern in LEFT_OUT)
+            if listed and not any(self.root.glob(f"train/{name}-{12 * '?'}/{file}")):
+                return True
+        return False
 
     def weights(self, record, training, step=None):
-        """The weights of a run that came from this training."""
-        file = "weights.safetensors" if step in (None, training["steps"]) else f"weights-{step}.safetensors"
-        for name, sha in record["weights"].items():
-            for path in self.files_of(name, file):
-                with safe_open(path, framework="numpy") as stored:
-                    if digest(path) == sha and json.loads(stored.metadata()["config"]) == training:
-                        return {k: stored.get_tensor(k) for k in stored.keys()}
+        """The weights that a run's record names, of this training."""
+        name = named(training)
+        for path in self.root.glob(f"train/{name}-{12 * '?'}/{file_of(training, step)}"):
+            with safe_open(path, framework="numpy") as stored:
+                if digest(path) == record["weights"][name] and json.loads(stored.metadata()["config"]) == training:
+                    return {k: stored.get_tensor(k) for k in stored.keys()}
         raise ValueError("it was made from other weights, or by another training run")
 
 
@@ -239,5 +346,6 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=secrets.randbits(32), help="of the choice")
     verifier = Verifier(**vars(parser.parse_args()))
     found = verifier.verify()
-    print(*found, f"{verifier.numbers} numbers, seed {verifier.seed}: {len(found)} discrepancies", sep="\n")
+    skipped = f"{len(verifier.skipped)} loops are not run again (S5RL's, and those without stored weights)"
+    print(*found, f"{verifier.numbers} numbers, seed {verifier.seed}: {len(found)} discrepancies; {skipped}", sep="\n")
     sys.exit(3 if found else 0)

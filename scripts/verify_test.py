@@ -203,6 +203,30 @@ def configured(**changes):
     return record(change)
 
 
+def of_block(name):
+    return lambda runs: [runs[0] | {"block": name}, *runs[1:]]
+
+
+def swapped_controller(runs):
+    runs[0]["config"]["controller"] = runs[1]["config"]["controller"]
+    return runs
+
+
+def keeps_none(runs):
+    del runs[0]["config"]["kept"]
+    return runs
+
+
+def left_out(runs):
+    runs[0]["weights"] = {"proximal-plain,attention=none-S8-18101": "0"}
+    return runs
+
+
+def fewer(root):
+    table = read(root, PROBLEMS)
+    write(root, PROBLEMS, table.filter(pc.less(table["problem"], 32)))
+
+
 def other_run(runs):
     return [runs[0] | {"seed": 1}, *runs[1:]]
 
@@ -280,21 +304,33 @@ CORRUPTIONS = {  # what is done, with digests that fit, and what is said
     "losses of a network": (edit(NETWORK, "loss", EVERY, plus(1e-3)), "loss: "),
     "losses of many problems": (edit(MANY, "loss", EVERY, plus(1e-5)), "loss: "),
     "losses that are null": (edit(NETWORK, "loss", EVERY, lambda x: None), "loss: "),
-    "residuals of a network": (edit(NETWORK, "zeta", EVERY, plus(0.1)), "zeta: "),
+    "small losses of a network": (edit(NETWORK, "loss", EVERY, lambda x: x and max(x - 4e-4, 0)), "loss: "),
+    "residuals of a network": (edit(NETWORK, "zeta", EVERY, plus(2e-3)), "zeta: "),
+    "residuals that are null": (edit(NETWORK, "zeta", EVERY, lambda x: None), "zeta: "),
+    "residuals where there are none": (edit(NETWORK, "delta", 40, lambda x: 0.1), "delta: "),
     "policies swapped": (swapped, "losses of policies"),
     "another policy": (edit(POLICIES, "policy", 5, lambda x: x[3:] + x[:3]), "losses of policies"),
     "no distribution": (edit(POLICIES, "policy", 5, spoil), "sums of policies"),
     "a policy of another shape": (edit(POLICIES, "policy", 5, lambda x: x[:6]), "prior/"),
     "greedy policies with losses made to fit": (greedy, "loss: "),
     "the last reward": (edit(PROBLEMS, "r", 30, lambda x: [*x[:-1], -x[-1]]), "problems "),
-    "a problem that is missing": (without(PROBLEMS, "problem", 5), "problems "),
+    "a problem that is missing": (without(PROBLEMS, "problem", 5), "problems: "),
     "a run that is missing": (without(NETWORK, "seed", 18100), "KeyError"),
     "policies that are missing": (without(POLICIES, "seed", 18100), "prior/"),
+    "half of the problems": (fewer, "problems: "),
+    "a block without records": (record(lambda runs: runs[2:]), "has no record"),
+    "a record of another block": (record(of_block("tuning")), "has no record"),
+    "a record of a method that is not run": (configured(controller={"s5rl": {}}), "another run"),
+    "a record of an unknown controller": (configured(controller={"foo": {}}), "another run"),
+    "a record of exact PMD": (configured(controller=None), "another run"),
+    "a record of another run": (record(swapped_controller), "another run"),
+    "a record that keeps no policies": (record(keeps_none), "other policies"),
+    "weights that may be missing": (record(left_out), "prior/"),
     "a problem of a run that is missing": (without(NETWORK, "problem", 5), "prior/"),
     "a round that is missing": (without(EXACT, "round", 40), "benchmark/"),
     "rows of a run twice": (twice(NETWORK), "twice"),
     "policies of a run twice": (twice(POLICIES), "twice"),
-    "a column that is missing": (lacks(EXACT, "loss"), "KeyError"),
+    "a column that is missing": (lacks(EXACT, "loss"), "other columns"),
     "a column of policies that is missing": (lacks(POLICIES, "policy"), "KeyError"),
     "half a file": (truncate("rows/benchmark.parquet"), "benchmark: "),
     "an empty file": (lambda root: (root / "policies/prior.parquet").write_bytes(b""), "prior: "),
@@ -305,8 +341,7 @@ CORRUPTIONS = {  # what is done, with digests that fit, and what is said
     "a record of other problems": (record(other_root), "gap: "),
     "a record of another step size": (configured(eta=0.7), "loss: "),
     "a record of other policies kept": (configured(kept=[20, 39]), "round of policies"),
-    "a record of no network": (configured(controller=None), "loss: "),
-    "records that are no JSON": (truncate("runs.json"), "closed_loops: "),
+    "records that are no JSON": (truncate("runs.json"), "runs.json: "),
     "other weights": (zeroed, "other weights"),
     "other weights, as the record says": (as_recorded(zeroed), "loss: "),
     "weights that are gone": (lambda root: weights(root).unlink(), "other weights"),
@@ -354,13 +389,13 @@ class Corruptions(unittest.TestCase):
         for corruptions, sealed in ((CORRUPTIONS, True), (UNSEALED, False)):
             for name, (change, want) in corruptions.items():
                 with self.subTest(name):
+                    shutil.rmtree(self.changed, ignore_errors=True)
                     shutil.copytree(self.stored, self.changed)
                     change(self.changed)
                     if sealed:
                         seal(self.changed)
                     found = verify.Verifier(self.changed).verify()
                     self.assertTrue(any(want in x for x in found), (name, found))
-                    shutil.rmtree(self.changed)
 
 
 class Others(unittest.TestCase):
