@@ -26,7 +26,7 @@ from methods import GAMMA, backup, draw, evaluate, optimum, pmd, run, softmax
 LOOP = 1e-7, 1e-7  # relative and absolute, of forty rounds or more in float64, kept in float32
 NETWORK = 5e-4, 5e-5  # of a network in float32, on other processors too
 LEFT_OUT = "*=[es]*[1-9]/*", "*=none-S[18]*[1-9]/*", "*-S4-*/*-*", "*0[12]/*-*", "pmd*/*-*"
-LEFT_OUT += "*-context800-*", "*-context21-steps40000-*"  # weights, run/file
+LEFT_OUT += "*-context800-*", "*-context21-steps40000-*", "*/*-6400.*"  # weights, run/file
 KEY = ("method", "recipe", "s", "seed", "step", "family")
 ROUND = {*KEY, "problem", "round", "loss", "gap", "e0", "zeta", "row_l1", "delta", "defect"}
 TUNED = {*KEY, "start", "alpha", "beta", "problem", "round", "loss"}
@@ -96,12 +96,10 @@ def effort(record):
         return 64 if block == "headline" else 1000, LOOP
     if method == "anchored-critic":
         return 3, (1e-5, 1e-7)  # its network tells little beside the samples
-    if method == "algorithm-distillation":
+    if method in ("algorithm-distillation", "policyattention-learned-critic"):
         return 1 if block == "headline" else 2, NETWORK
     if block == "long":
         return 2, (5e-4, 5e-4)  # 400 rounds
-    if method == "policyattention-learned-critic":
-        return 2, NETWORK
     return 10 if block == "headline" else 6, NETWORK
 
 
