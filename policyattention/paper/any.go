@@ -78,7 +78,8 @@ func anyHeads(c anymdp.Config, readout anymdp.Readout) experiment.Unit {
 	h := heads{probe{Root: experiment.PaperProtocol.Sizes[8].HeldOut}, 256, 0, anyHorizons, control.NominalStep}
 	return experiment.Unit{
 		Block: "heads", Name: c.Name() + "/" + key.Recipe, Key: key, Of: key, Weights: []method.Weights{method.Last(c)},
-		Config: map[string]any{"training": c, "readout": readout, "study": h}, OneIn: 99, Tolerance: anyTolerance,
+		Config: map[string]any{"training": c, "readout": readout, "study": h}, OneIn: experiment.WholeOnly,
+		Tolerance: anyTolerance,
 		Compute: func(_ context.Context, s *experiment.Store, _ []int32, _ *rows.Tables) (*rows.Tables, error) {
 			params, err := method.Make(s.Models, method.Last(c), func(p []float32) ([]float32, error) { return p, nil })
 			contexts, undrawn := elsewhere(train.Standard(train.Proximal, train.Plain(), 0, 8), h.Root, h.Contexts)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -192,31 +191,34 @@ func (f family) pick(gamma float64, places []int32) (problems []mdp.Problem, err
 	return problems, nil
 }
 
-// planner is a method of the study with equal information with its backups a round, which its name ends in where they
-// are two. It reads the model or, where samples is not 0, draws so many transitions of each pair for each backup, and
-// begins without values.
+// planner is a method of the study with equal information with its backups a round, which its name ends in where the
+// method is there with others, too. It reads the model or, where samples is not 0, draws so many transitions of each
+// pair for each backup, and begins without values.
 type planner struct {
-	name             string
+	method, ending   string
 	backups, samples int
 }
 
+func (m planner) name() string { return m.method + m.ending }
+
 var planners = []planner{
-	{"exact-pmd", 1, 0}, {"any", 1, 0}, {"value-iteration", 1, 0}, {"policy-iteration", 10, 0},
-	{"natural-gradient", 10, 0}, {"policy-iteration-2", 2, 0}, {"natural-gradient-2", 2, 0},
-	{"greedy-step", 1, 0}, {"greedy-reward", 1, 0},
-	{"pmd-mean", 1, 4}, {"any-mean", 1, 4}, {"value-iteration-mean", 1, 4}, {"policy-iteration-mean", 10, 4},
-	{"natural-gradient-mean", 10, 4}, {"pmd-all", 1, 4}, {"value-iteration-all", 1, 4},
+	{"exact-pmd", "", 1, 0}, {"any", "", 1, 0}, {"value-iteration", "", 1, 0}, {"policy-iteration", "", 10, 0},
+	{"natural-gradient", "", 10, 0}, {"policy-iteration", "-2", 2, 0}, {"natural-gradient", "-2", 2, 0},
+	{"greedy-step", "", 1, 0}, {"greedy-reward", "", 1, 0}, {"pmd-mean", "", 1, 4}, {"any-mean", "", 1, 4},
+	{"value-iteration-mean", "", 1, 4}, {"policy-iteration-mean", "", 10, 4}, {"natural-gradient-mean", "", 10, 4},
+	{"pmd-all", "", 1, 4}, {"value-iteration-all", "", 1, 4},
 }
 
-// controller returns it for problems as large as one, with a step size.
+// controller returns it for problems as large as one, with a step size. What is estimated from samples may be backed up
+// more than once: backups is the third value.
 func (m planner) controller(s *experiment.Store, like mdp.Problem, eta float64) (control.Controller, error) {
-	of := method.Case{Values: []float64{eta, 0}, Models: s.Models, Root: familyRoot}
+	of := method.Case{Values: []float64{eta, 0, float64(m.backups)}, Models: s.Models, Root: familyRoot}
 	if m.samples > 0 {
 		of.Condition = method.Condition{Information: method.ByGenerative,
 			N: m.samples * m.backups * like.MDP.States() * like.MDP.Actions()}
-		return withSamples[m.name](of)
+		return withSamples[m.method](of)
 	}
-	c, err := withModel[strings.TrimSuffix(m.name, "-2")](of)
+	c, err := withModel[m.method](of)
 	if b, ok := c.(begun); ok { // from π₀
 		c = b.Controller
 	}
@@ -242,10 +244,10 @@ func evaluation(backups int) control.CriticFunc {
 func Families(s *experiment.Store) (units []experiment.Unit, err error) {
 	for _, f := range families {
 		for _, m := range planners {
-			key, horizons := rows.Key{Method: m.name, Family: f.name}, familyBackups[m.samples > 0]
+			key, horizons := rows.Key{Method: m.name(), Family: f.name}, familyBackups[m.samples > 0]
 			units = append(units, experiment.Unit{
-				Block: "families", Name: f.name + "/" + m.name, Key: key, Of: key, Problems: familyProblems, Sample: 1,
-				Chosen: true, Tolerance: anyTolerance, Weights: anyWeights(m.name, 1), Config: struct {
+				Block: "families", Name: f.name + "/" + key.Method, Key: key, Of: key, Problems: familyProblems, Sample: 1,
+				Chosen: true, Tolerance: anyTolerance, Weights: anyWeights(m.method, 1), Config: struct {
 					Family, Method          string
 					Root                    uint64
 					Problems, BackupsARound int
@@ -253,8 +255,8 @@ func Families(s *experiment.Store) (units []experiment.Unit, err error) {
 					Gamma                   float64
 					Actor                   string `json:",omitempty"`
 					Samples                 int    `json:",omitempty"`
-				}{f.name, m.name, familyRoot, familyProblems, m.backups, horizons, farDiscount,
-					trainedAs(m.name), m.samples},
+				}{f.name, key.Method, familyRoot, familyProblems, m.backups, horizons, farDiscount,
+					trainedAs(m.method), m.samples},
 				Compute: func(_ context.Context, s *experiment.Store, places []int32, _ *rows.Tables) (
 					*rows.Tables, error) {
 					return f.compute(s, m, key, places, horizons)

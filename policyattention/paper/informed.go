@@ -52,8 +52,8 @@ var withSamples = map[string]maker{
 	"any-mean":              on(mean, anyActor),
 	"value-iteration-mean":  on(mean, greedy), // a backup of the greedy policy is that of value iteration
 	"value-iteration-all":   on(every, greedy),
-	"policy-iteration-mean": on(tenTimes, greedy),
-	"natural-gradient-mean": on(tenTimes, exact),
+	"policy-iteration-mean": on(repeated, greedy),
+	"natural-gradient-mean": on(repeated, exact),
 
 	"q-learning": by(func(t baseline.Told, v []float64) baseline.Agent {
 		return baseline.QLearning(t, v[0], last(v, 1))
@@ -97,11 +97,11 @@ func shrunk(t baseline.Told, v []float64) baseline.Estimator   { return baseline
 func every(t baseline.Told, _ []float64) baseline.Estimator    { return baseline.All(t) }
 func temporal(t baseline.Told, v []float64) baseline.Estimator { return baseline.TD(t, v[0]) }
 
-// tenTimes backs up ten times with the same transitions.
-func tenTimes(t baseline.Told, _ []float64) baseline.Estimator {
+// repeated backs up so many times with the same transitions.
+func repeated(t baseline.Told, v []float64) baseline.Estimator {
 	backUp := baseline.Mean(t, 1)
 	return func(pi, q *mat.Dense, window []baseline.Transition) *mat.Dense {
-		for range 10 {
+		for range int(v[0]) {
 			q = backUp(pi, q, window)
 		}
 		return q
