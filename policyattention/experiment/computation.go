@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -264,11 +265,8 @@ type Rules struct {
 
 func (c Rules) compute(s *Store, at []int32, problems []mdp.Problem, _ *rows.Tables) (*rows.Tables, error) {
 	actor, err := c.Actor.Actor(s.Models)
-	if err != nil {
-		return nil, err
-	}
-	contexts, err := c.draw(at, problems)
-	if err != nil {
+	contexts, undrawn := c.draw(at, problems)
+	if err := cmp.Or(err, undrawn); err != nil {
 		return nil, err
 	}
 	next, err := control.Act(actor, contexts)
@@ -318,11 +316,8 @@ type OneBackup struct {
 
 func (c OneBackup) compute(s *Store, at []int32, problems []mdp.Problem, _ *rows.Tables) (*rows.Tables, error) {
 	asked, err := c.Critic.Critic(s.Models, c.Problems.Root)
-	if err != nil {
-		return nil, err
-	}
-	contexts, err := c.draw(at, problems)
-	if err != nil {
+	contexts, undrawn := c.draw(at, problems)
+	if err := cmp.Or(err, undrawn); err != nil {
 		return nil, err
 	}
 	for i, x := range contexts {

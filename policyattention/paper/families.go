@@ -128,11 +128,8 @@ func maze(side, actions int) func(*rand.Rand) (p, r *mat.Dense) {
 		moves := [4][2]int{{0, 1}, {1, 0}, {0, -1}, {-1, 0}}
 		for s := range states {
 			for a := range actions {
-				for _, slip := range []int{0, 1, 3} {
-					move, share := moves[(a+slip)%4], .1
-					if slip == 0 {
-						share = .8
-					}
+				for turn, share := range []float64{.8, .1, 0, .1} {
+					move := moves[(a+turn)%4]
 					x, y := s%side+move[0], s/side+move[1]
 					next := s
 					if inside := x >= 0 && y >= 0 && x < side && y < side; inside && !wall[y*side+x] && s != states-1 {
@@ -199,8 +196,6 @@ type planner struct {
 	backups, samples int
 }
 
-func (m planner) name() string { return m.method + m.ending }
-
 var planners = []planner{
 	{"exact-pmd", "", 1, 0}, {"any", "", 1, 0}, {"value-iteration", "", 1, 0}, {"policy-iteration", "", 10, 0},
 	{"natural-gradient", "", 10, 0}, {"policy-iteration", "-2", 2, 0}, {"natural-gradient", "-2", 2, 0},
@@ -244,33 +239,13 @@ func evaluation(backups int) control.CriticFunc {
 func Families(s *experiment.Store) (units []experiment.Unit, err error) {
 	for _, f := range families {
 		for _, m := range planners {
-			key, horizons := rows.Key{Method: m.name(), Family: f.name}, familyBackups[m.samples > 0]
-			units = append(units, experiment.Unit{
-				Block: "families", Name: f.name + "/" + key.Method, Key: key, Of: key, Problems: familyProblems, Sample: 1,
-				Chosen: true, Tolerance: anyTolerance, Weights: anyWeights(m.method, 1), Config: struct {
-					Family, Method          string
-					Root                    uint64
-					Problems, BackupsARound int
-					Backups                 []int
-					Gamma                   float64
-					Actor                   string `json:",omitempty"`
-					Samples                 int    `json:",omitempty"`
-				}{f.name, key.Method, familyRoot, familyProblems, m.backups, horizons, farDiscount,
-					trainedAs(m.method), m.samples},
-				Compute: func(_ context.Context, s *experiment.Store, places []int32, _ *rows.Tables) (
-					*rows.Tables, error) {
-					return f.compute(s, m, key, places, horizons)
-				},
-			})
+			units = append(units, f.planned(m))
 		}
 	}
 	for _, f := range smallFamilies {
 		for _, r := range equalRuns {
-			if r.Families == "" {
-				continue
-			}
-			if _, err := r.maker(s.Preset.Methods); err != nil {
-				continue // its method's folder has been taken out
+			if _, err := r.maker(s.Preset.Methods); err != nil || r.Families == "" {
+				continue // where there is no maker, its method's folder has been taken out
 			}
 			for j := range r.runs() {
 				units = append(units, f.repeat(r, j))
@@ -278,6 +253,51 @@ func Families(s *experiment.Store) (units []experiment.Unit, err error) {
 		}
 	}
 	return units, nil
+}
+
+// planned is a planner on problems of a family.
+func (f family) planned(m planner) experiment.Unit {
+	key, horizons := rows.Key{Method: m.method + m.ending, Family: f.name}, familyBackups[m.samples > 0]
+	var rounds []int
+	for _, b := range horizons {
+		rounds = append(rounds, b/m.backups)
+	}
+	return experiment.Unit{
+		Block: "families", Name: f.name + "/" + key.Method, Key: key, Of: key, Problems: familyProblems, Sample: 1,
+		Chosen: true, Tolerance: anyTolerance, Weights: anyWeights(m.method, 1), Config: struct {
+			Family, Method          string
+			Root                    uint64
+			Problems, BackupsARound int
+			Backups                 []int
+			Gamma                   float64
+			Actor                   string `json:",omitempty"`
+			Samples                 int    `json:",omitempty"`
+		}{f.name, key.Method, familyRoot, familyProblems, m.backups, horizons, farDiscount, trainedAs(m.method),
+			m.samples},
+		Compute: func(_ context.Context, s *experiment.Store, places []int32, _ *rows.Tables) (*rows.Tables, error) {
+			problems, err := f.pick(farDiscount, places)
+			if err != nil {
+				return nil, err
+			}
+			out := &rows.Tables{}
+			for k, problem := range problems {
+				optimum, err := problem.MDP.Optimal()
+				if err != nil {
+					return nil, err
+				}
+				loop, err := m.controller(s, problem, pmd.SuggestedSpan/(mat.Max(optimum.Q)-mat.Min(optimum.Q)))
+				if err != nil {
+					return nil, err
+				}
+				losses, err := scored(loop, problems[k:k+1], rounds...)
+				if err != nil {
+					return nil, fmt.Errorf("%s, problem %d: %w", f.name, places[k], err)
+				}
+				out.Rounds = append(out.Rounds, lossRows(key, places[k:k+1], horizons, losses, 6)...)
+			}
+			return out, nil
+		},
+	}
 }
 
 // repeat is run j of a method of the study with equal information on small problems of a family. Nothing is tuned or
@@ -325,34 +345,4 @@ func lossRows(key rows.Key, places []int32, horizons []int, losses [][]float64, 
 		}
 	}
 	return all
-}
-
-// compute runs a planner on problems.
-func (f family) compute(s *experiment.Store, m planner, key rows.Key, places []int32, horizons []int) (
-	*rows.Tables, error) {
-	out := &rows.Tables{}
-	problems, err := f.pick(farDiscount, places)
-	if err != nil {
-		return nil, err
-	}
-	var rounds []int
-	for _, b := range horizons {
-		rounds = append(rounds, b/m.backups)
-	}
-	for k, problem := range problems {
-		optimum, err := problem.MDP.Optimal()
-		if err != nil {
-			return nil, err
-		}
-		loop, err := m.controller(s, problem, pmd.SuggestedSpan/(mat.Max(optimum.Q)-mat.Min(optimum.Q)))
-		if err != nil {
-			return nil, err
-		}
-		losses, err := scored(loop, problems[k:k+1], rounds...)
-		if err != nil {
-			return nil, fmt.Errorf("%s, problem %d: %w", f.name, places[k], err)
-		}
-		out.Rounds = append(out.Rounds, lossRows(key, places[k:k+1], horizons, losses, 6)...)
-	}
-	return out, nil
 }

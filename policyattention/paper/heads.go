@@ -268,10 +268,8 @@ func traces(model *train.Model, contexts []control.Context) (attention [][4]floa
 // readOut is R² of each y in the second half of the tokens, by least squares in the first.
 func readOut(tokens *mat.Dense, ys ...[]float64) (r2 []float64, err error) {
 	n, width := tokens.Dims()
-	ones := make([]float64, n)
-	floats.AddConst(1, ones)
 	with := mat.NewDense(n, width+1, nil)
-	with.Augment(tokens, mat.NewDense(n, 1, ones))
+	with.Augment(tokens, mat.NewDense(n, 1, slices.Repeat([]float64{1}, n)))
 	var svd mat.SVD
 	if !svd.Factorize(with.Slice(0, n/2, 0, width+1), mat.SVDThin) {
 		return nil, fmt.Errorf("paper: no singular values of %d tokens", n/2)

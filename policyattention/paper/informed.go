@@ -2,6 +2,7 @@ package paper
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -55,24 +56,14 @@ var withSamples = map[string]maker{
 	"policy-iteration-mean": on(repeated, greedy),
 	"natural-gradient-mean": on(repeated, exact),
 
-	"q-learning": by(func(t baseline.Told, v []float64) baseline.Agent {
-		return baseline.QLearning(t, v[0], last(v, 1))
-	}),
-	"sarsa": by(func(t baseline.Told, v []float64) baseline.Agent { return baseline.Sarsa(t, v[0], v[1]) }),
+	"q-learning": by(func(t baseline.Told, v []float64) baseline.Agent { return baseline.QLearning(t, v[0], v[1]) }),
+	"sarsa":      by(func(t baseline.Told, v []float64) baseline.Agent { return baseline.Sarsa(t, v[0], v[1]) }),
 	"certainty-equivalence": by(func(t baseline.Told, v []float64) baseline.Agent {
-		return baseline.CertaintyEquivalence(t, last(v, 0))
+		return baseline.CertaintyEquivalence(t, v[0])
 	}),
 	"posterior-sampling": by(func(t baseline.Told, _ []float64) baseline.Agent {
 		return baseline.PosteriorSampling(t)
 	}),
-}
-
-// last is a value at a place, 0 where there are fewer.
-func last(values []float64, at int) float64 {
-	if at < len(values) {
-		return values[at]
-	}
-	return 0
 }
 
 // maker returns what makes a run's controllers.
@@ -128,11 +119,11 @@ func on(estimate func(told baseline.Told, own []float64) baseline.Estimator, act
 	}
 }
 
-// by is an agent of package baseline.
+// by is an agent of package baseline, which does not explore where it is not told how much.
 func by(make func(told baseline.Told, values []float64) baseline.Agent) maker {
 	return func(c method.Case) (control.Controller, error) {
 		return baseline.Agents{Source: c.Source(), Root: c.Root, New: func(t baseline.Told) (baseline.Agent, error) {
-			return make(t, c.Values), nil
+			return make(t, slices.Concat(c.Values, []float64{0})), nil
 		}}, nil
 	}
 }
@@ -142,8 +133,7 @@ func greedy(method.Case) (control.Actor, error) { return control.RuleActor(pmd.R
 
 // still returns in every round the greedy policy of some values, those of π₀ for nil.
 func still(values func(mdp.Problem) (*mat.Dense, error)) maker {
-	same := control.CriticFunc(func(c control.Context) (*mat.Dense, error) { return c.Q, nil })
-	loop := control.Loop{Actor: control.RuleActor(pmd.RewardOnly), Critic: same, Start: values}
+	loop := control.Loop{Actor: control.RuleActor(pmd.RewardOnly), Critic: evaluation(0), Start: values}
 	return func(method.Case) (control.Controller, error) { return loop, nil }
 }
 
