@@ -77,28 +77,27 @@ func (l *Loop) compute(s *Store, at []int32, problems []mdp.Problem, stored *row
 }
 
 // run runs the loop, with the recorded choices where it has been run before.
-func (l *Loop) run(s *Store, problems []mdp.Problem, stored *rows.Tables) ([]control.Trajectory, [][]int32, error) {
+func (l *Loop) run(s *Store, problems []mdp.Problem, stored *rows.Tables) (all []control.Trajectory,
+	choices [][]int32, err error) {
 	var controller control.Controller = control.ExactPMD(l.Eta)
 	if l.Deployment != nil {
-		var err error
 		if controller, err = l.Deployment.Controller(s.Models, l.Eta, l.Problems.Root); err != nil {
 			return nil, nil, err
 		}
 	}
 	recorder, ok := controller.(baseline.InContext)
 	if !ok {
-		trajectories, err := controller.Run(problems, l.Rounds)
-		return trajectories, nil, err
+		all, err = controller.Run(problems, l.Rounds)
+		return all, nil, err
 	}
 	if stored == nil {
 		return recorder.Record(problems, l.Rounds)
 	}
-	var choices [][]int32
 	for _, c := range stored.Choices {
 		choices = append(choices, c.Actions)
 	}
-	trajectories, err := recorder.Replay(problems, l.Rounds, choices, network)
-	return trajectories, choices, err
+	all, err = recorder.Replay(problems, l.Rounds, choices, network)
+	return all, choices, err
 }
 
 // followed gives trajectories without critic tables those that the exact one-step critic makes of their policies, so

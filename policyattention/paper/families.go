@@ -58,12 +58,11 @@ func deepSea(depth, actions int) func(*rand.Rand) (p, r *mat.Dense) {
 			for j := range i + 1 {
 				s, right := place(i, j), rng.IntN(actions)
 				for a := range actions {
-					if a == right {
-						p.Set(s*actions+a, place(i+1, j+1), 1)
-					} else {
+					if a != right {
 						p.Set(s*actions+a, place(i+1, j-1), 1)
 					}
 				}
+				p.Set(s*actions+right, place(i+1, j+1), 1)
 				r.Set(s, right, -.01/float64(depth))
 				if i == depth-1 && j == i {
 					r.Set(s, right, 1)
@@ -85,13 +84,10 @@ func chain(states, actions int) func(*rand.Rand) (p, r *mat.Dense) {
 		for s := range states {
 			left, right := max(0, s-1), min(states-1, s+1)
 			for a := range actions {
-				if a == 1 {
-					p.Set(s*actions+a, right, .9)
-					p.Set(s*actions+a, left, p.At(s*actions+a, left)+.1)
-				} else {
-					p.Set(s*actions+a, left, 1)
-				}
+				p.Set(s*actions+a, left, 1)
 			}
+			p.Set(s*actions+1, left, .1)
+			p.Set(s*actions+1, right, .9)
 		}
 		r.Set(0, 0, .01)
 		r.Set(states-1, 1, 1)

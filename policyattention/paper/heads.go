@@ -178,8 +178,7 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 }
 
 // switched are a network as it was trained, one with its parameters whose tokens see themselves alone (itself), and
-// one whose heads write nothing (silent), as actors that act makes: at X = 1 the mean of ‖π̂ − PMD(π, Q, η)‖₁ over
-// states and contexts, after more rounds the mean loss of the loop over exact PMD's.
+// one whose heads write nothing (silent), as actors that act makes: rowL1 at X = 1, after more rounds their ratios.
 func (h heads) switched(contexts []control.Context, attention train.Attention, shape transformer.Config,
 	params []float32, act func(train.Attention, []float32) (control.Actor, error)) (all []rows.Measure, err error) {
 	silent := params
@@ -297,8 +296,7 @@ func sizesOf(s method.Setting) (method.Study, error) {
 	return sizes{probe{w, s.Root}, []int{4, 8, 16}, 256, s.Rounds, s.Eta}, err
 }
 
-// Compute implements method.Study: by size, row_l1, the mean row-L1 of one step, mean_ratio, the mean loss over exact
-// PMD's, and locked, the share of problems more than .05 behind it.
+// Compute implements method.Study: by size what is measured, as row_l1, mean_ratio and locked.
 func (x sizes) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err error) {
 	model, err := x.Actor.model(m)
 	if err != nil {
