@@ -51,11 +51,8 @@ type trainCmd struct {
 
 func (t trainCmd) Run(ctx context.Context, g *globals, store *experiment.Store) error {
 	all, err := store.Units()
-	if err != nil {
-		return err
-	}
-	runs, err := named(experiment.Trainings(all), "training run", store.Preset.Name, t.Names)
-	if err != nil {
+	runs, unknown := named(experiment.Trainings(all), "training run", store.Preset.Name, t.Names)
+	if err := cmp.Or(err, unknown); err != nil {
 		return err
 	}
 	return g.train(ctx, store, runs)
@@ -97,14 +94,11 @@ type evaluateCmd struct {
 // Run evaluates units one after the other, prints a line of each, and merges: tables say the rest.
 func (e evaluateCmd) Run(ctx context.Context, g *globals, store *experiment.Store) error {
 	all, err := store.Units()
-	if err != nil {
+	list, unknown := named(all, "evaluation or block", store.Preset.Name, e.Names)
+	if err := cmp.Or(err, unknown); err != nil {
 		return err
 	}
-	list, err := named(all, "evaluation or block", store.Preset.Name, e.Names)
-	if err == nil {
-		err = g.train(ctx, store, experiment.Trainings(list))
-	}
-	if err != nil {
+	if err := g.train(ctx, store, experiment.Trainings(list)); err != nil {
 		return err
 	}
 	for _, u := range list {

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -76,28 +77,27 @@ func (l *Loop) compute(s *Store, at []int32, problems []mdp.Problem, stored *row
 }
 
 // run runs the loop, with the recorded choices where it has been run before.
-func (l *Loop) run(s *Store, problems []mdp.Problem, stored *rows.Tables) ([]control.Trajectory, [][]int32, error) {
+func (l *Loop) run(s *Store, problems []mdp.Problem, stored *rows.Tables) (all []control.Trajectory,
+	choices [][]int32, err error) {
 	var controller control.Controller = control.ExactPMD(l.Eta)
 	if l.Deployment != nil {
-		var err error
 		if controller, err = l.Deployment.Controller(s.Models, l.Eta, l.Problems.Root); err != nil {
 			return nil, nil, err
 		}
 	}
 	recorder, ok := controller.(baseline.InContext)
 	if !ok {
-		trajectories, err := controller.Run(problems, l.Rounds)
-		return trajectories, nil, err
+		all, err = controller.Run(problems, l.Rounds)
+		return all, nil, err
 	}
 	if stored == nil {
 		return recorder.Record(problems, l.Rounds)
 	}
-	var choices [][]int32
 	for _, c := range stored.Choices {
 		choices = append(choices, c.Actions)
 	}
-	trajectories, err := recorder.Replay(problems, l.Rounds, choices, network)
-	return trajectories, choices, err
+	all, err = recorder.Replay(problems, l.Rounds, choices, network)
+	return all, choices, err
 }
 
 // followed gives trajectories without critic tables those that the exact one-step critic makes of their policies, so
@@ -264,11 +264,8 @@ type Rules struct {
 
 func (c Rules) compute(s *Store, at []int32, problems []mdp.Problem, _ *rows.Tables) (*rows.Tables, error) {
 	actor, err := c.Actor.Actor(s.Models)
-	if err != nil {
-		return nil, err
-	}
-	contexts, err := c.draw(at, problems)
-	if err != nil {
+	contexts, undrawn := c.draw(at, problems)
+	if err := cmp.Or(err, undrawn); err != nil {
 		return nil, err
 	}
 	next, err := control.Act(actor, contexts)
@@ -318,11 +315,8 @@ type OneBackup struct {
 
 func (c OneBackup) compute(s *Store, at []int32, problems []mdp.Problem, _ *rows.Tables) (*rows.Tables, error) {
 	asked, err := c.Critic.Critic(s.Models, c.Problems.Root)
-	if err != nil {
-		return nil, err
-	}
-	contexts, err := c.draw(at, problems)
-	if err != nil {
+	contexts, undrawn := c.draw(at, problems)
+	if err := cmp.Or(err, undrawn); err != nil {
 		return nil, err
 	}
 	for i, x := range contexts {

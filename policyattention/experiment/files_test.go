@@ -83,3 +83,19 @@ func TestMade(t *testing.T) {
 		t.Error("a failure for good passes")
 	}
 }
+
+// Of units that take long one is computed again however few there are; of those that are for whole verifications none.
+func TestLeftOut(t *testing.T) {
+	tasks := []Unit{{Block: "sizes", OneIn: 40}, {Block: "sizes", OneIn: 40}, {Block: "heads", OneIn: WholeOnly}, {}}
+	for chosen := range uint64(4) {
+		left := leftOut(tasks, false, chosen)
+		if left[0] == left[1] || !left[2] || left[3] {
+			t.Errorf("seed %d: left out are %v", chosen, left)
+		}
+	}
+	for i, left := range leftOut(tasks, true, 1) {
+		if left {
+			t.Errorf("task %d is left out of the whole", i)
+		}
+	}
+}

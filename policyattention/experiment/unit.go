@@ -36,8 +36,8 @@ type Unit struct {
 	Weights  []method.Weights
 	// Sample is how many problems verification computes again, all for 0; Tolerance is how much its numbers may then
 	// differ. They are the first ones or, where the unit is Chosen, those that the verification's seed chooses. OneIn
-	// is of how many such units of its block verification computes one again, which the seed chooses; all for 0, none
-	// where there are fewer.
+	// is of how many such units of its block verification computes one again, at least one, which the seed chooses; all
+	// for 0, none for WholeOnly.
 	Sample    int
 	Chosen    bool
 	OneIn     int
@@ -46,6 +46,9 @@ type Unit struct {
 	// stored is what it has left on these, so that recorded choices are made again.
 	Compute func(ctx context.Context, s *Store, problems []int32, stored *rows.Tables) (*rows.Tables, error)
 }
+
+// WholeOnly, as OneIn of a unit, is of one that takes too long for a verification that is not whole.
+const WholeOnly = -1
 
 // First lists the first n problems.
 func First(n int) (problems []int32) {

@@ -122,7 +122,7 @@ func (s *Store) Verify(ctx context.Context, whole bool, chosen uint64) (*Verific
 }
 
 // leftOut tells the units whose rows are not computed again: of those of a block with one OneIn the seed chooses
-// always as many that are.
+// always as many that are, at least one, and none WholeOnly.
 func leftOut(tasks []Unit, whole bool, chosen uint64) map[int]bool {
 	type group struct {
 		Block
@@ -130,13 +130,13 @@ func leftOut(tasks []Unit, whole bool, chosen uint64) map[int]bool {
 	}
 	left, alike := map[int]bool{}, map[group][]int{}
 	for i, t := range tasks {
-		if t.OneIn > 0 && !whole {
+		if left[i] = t.OneIn != 0 && !whole; left[i] && t.OneIn != WholeOnly {
 			g := group{t.Block, t.OneIn}
-			alike[g], left[i] = append(alike[g], i), true
+			alike[g] = append(alike[g], i)
 		}
 	}
 	for g, all := range alike {
-		for _, i := range seed.New(chosen, "verification", string(g.Block)).Perm(len(all))[:len(all)/g.oneIn] {
+		for _, i := range seed.New(chosen, "verification", string(g.Block)).Perm(len(all))[:max(1, len(all)/g.oneIn)] {
 			left[all[i]] = false
 		}
 	}

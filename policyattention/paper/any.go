@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -77,10 +78,12 @@ func anyHeads(c anymdp.Config, readout anymdp.Readout) experiment.Unit {
 	h := heads{probe{Root: experiment.PaperProtocol.Sizes[8].HeldOut}, 256, 0, anyHorizons, control.NominalStep}
 	return experiment.Unit{
 		Block: "heads", Name: c.Name() + "/" + key.Recipe, Key: key, Of: key, Weights: []method.Weights{method.Last(c)},
-		Config: map[string]any{"training": c, "readout": readout, "study": h}, OneIn: 99, Tolerance: anyTolerance,
+		Config: map[string]any{"training": c, "readout": readout, "study": h}, OneIn: experiment.WholeOnly,
+		Tolerance: anyTolerance,
 		Compute: func(_ context.Context, s *experiment.Store, _ []int32, _ *rows.Tables) (*rows.Tables, error) {
 			params, err := method.Make(s.Models, method.Last(c), func(p []float32) ([]float32, error) { return p, nil })
-			if err != nil {
+			contexts, undrawn := elsewhere(train.Standard(train.Proximal, train.Plain(), 0, 8), h.Root, h.Contexts)
+			if err := cmp.Or(err, undrawn); err != nil {
 				return nil, err
 			}
 			act := func(attention train.Attention, params []float32) (control.Actor, error) {
@@ -92,7 +95,7 @@ func anyHeads(c anymdp.Config, readout anymdp.Readout) experiment.Unit {
 				}
 				return anymdp.NewActor(n.Sequences, readout)
 			}
-			all, err := h.switched(train.Standard(train.Proximal, train.Plain(), 0, 8), c.Network(), params, act)
+			all, err := h.switched(contexts, c.Attention, c.Network(), params, act)
 			t := &rows.Tables{Measures: all}
 			t.SetKey(key)
 			return t, err

@@ -83,12 +83,9 @@ func (r equalRun) horizons() []int {
 func Equal(s *experiment.Store) (units []experiment.Unit, err error) {
 	var sharper []experiment.Unit
 	for _, r := range equalRuns {
-		if r.Families == "only" {
-			continue
-		}
 		u, failed := r.unit(s)
-		if failed != nil && !s.Preset.Methods.Has(r.Method) {
-			continue // its method's folder has been taken out
+		if r.Families == "only" || failed != nil && !s.Preset.Methods.Has(r.Method) {
+			continue // where there is no such method, its folder has been taken out
 		}
 		units, err = append(units, u), errors.Join(err, failed)
 		for j := 0; j < r.runs() && r.sharpened(); j++ {
@@ -382,9 +379,8 @@ type begun struct {
 
 // Run implements control.Controller. The trajectory begins with the problem's π₀.
 func (b begun) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
-	begun := make([]mdp.Problem, len(problems))
+	begun := slices.Clone(problems)
 	for i, p := range problems {
-		begun[i] = p
 		if b.start == baseline.Uniform {
 			begun[i].Pi0 = p.MDP.Uniform()
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -59,12 +58,11 @@ func deepSea(depth, actions int) func(*rand.Rand) (p, r *mat.Dense) {
 			for j := range i + 1 {
 				s, right := place(i, j), rng.IntN(actions)
 				for a := range actions {
-					if a == right {
-						p.Set(s*actions+a, place(i+1, j+1), 1)
-					} else {
+					if a != right {
 						p.Set(s*actions+a, place(i+1, j-1), 1)
 					}
 				}
+				p.Set(s*actions+right, place(i+1, j+1), 1)
 				r.Set(s, right, -.01/float64(depth))
 				if i == depth-1 && j == i {
 					r.Set(s, right, 1)
@@ -86,13 +84,10 @@ func chain(states, actions int) func(*rand.Rand) (p, r *mat.Dense) {
 		for s := range states {
 			left, right := max(0, s-1), min(states-1, s+1)
 			for a := range actions {
-				if a == 1 {
-					p.Set(s*actions+a, right, .9)
-					p.Set(s*actions+a, left, p.At(s*actions+a, left)+.1)
-				} else {
-					p.Set(s*actions+a, left, 1)
-				}
+				p.Set(s*actions+a, left, 1)
 			}
+			p.Set(s*actions+1, left, .1)
+			p.Set(s*actions+1, right, .9)
 		}
 		r.Set(0, 0, .01)
 		r.Set(states-1, 1, 1)
@@ -129,11 +124,8 @@ func maze(side, actions int) func(*rand.Rand) (p, r *mat.Dense) {
 		moves := [4][2]int{{0, 1}, {1, 0}, {0, -1}, {-1, 0}}
 		for s := range states {
 			for a := range actions {
-				for _, slip := range []int{0, 1, 3} {
-					move, share := moves[(a+slip)%4], .1
-					if slip == 0 {
-						share = .8
-					}
+				for turn, share := range []float64{.8, .1, 0, .1} {
+					move := moves[(a+turn)%4]
 					x, y := s%side+move[0], s/side+move[1]
 					next := s
 					if inside := x >= 0 && y >= 0 && x < side && y < side; inside && !wall[y*side+x] && s != states-1 {
@@ -192,31 +184,32 @@ func (f family) pick(gamma float64, places []int32) (problems []mdp.Problem, err
 	return problems, nil
 }
 
-// planner is a method of the study with equal information with its backups a round, which its name ends in where they
-// are two. It reads the model or, where samples is not 0, draws so many transitions of each pair for each backup, and
-// begins without values.
+// planner is a method of the study with equal information with its backups a round, which its name ends in where the
+// method is there with others, too. It reads the model or, where samples is not 0, draws so many transitions of each
+// pair for each backup, and begins without values.
 type planner struct {
-	name             string
+	method, ending   string
 	backups, samples int
 }
 
 var planners = []planner{
-	{"exact-pmd", 1, 0}, {"any", 1, 0}, {"value-iteration", 1, 0}, {"policy-iteration", 10, 0},
-	{"natural-gradient", 10, 0}, {"policy-iteration-2", 2, 0}, {"natural-gradient-2", 2, 0},
-	{"greedy-step", 1, 0}, {"greedy-reward", 1, 0},
-	{"pmd-mean", 1, 4}, {"any-mean", 1, 4}, {"value-iteration-mean", 1, 4}, {"policy-iteration-mean", 10, 4},
-	{"natural-gradient-mean", 10, 4}, {"pmd-all", 1, 4}, {"value-iteration-all", 1, 4},
+	{"exact-pmd", "", 1, 0}, {"any", "", 1, 0}, {"value-iteration", "", 1, 0}, {"policy-iteration", "", 10, 0},
+	{"natural-gradient", "", 10, 0}, {"policy-iteration", "-2", 2, 0}, {"natural-gradient", "-2", 2, 0},
+	{"greedy-step", "", 1, 0}, {"greedy-reward", "", 1, 0}, {"pmd-mean", "", 1, 4}, {"any-mean", "", 1, 4},
+	{"value-iteration-mean", "", 1, 4}, {"policy-iteration-mean", "", 10, 4}, {"natural-gradient-mean", "", 10, 4},
+	{"pmd-all", "", 1, 4}, {"value-iteration-all", "", 1, 4},
 }
 
-// controller returns it for problems as large as one, with a step size.
+// controller returns it for problems as large as one, with a step size. What is estimated from samples may be backed up
+// more than once: backups is the third value.
 func (m planner) controller(s *experiment.Store, like mdp.Problem, eta float64) (control.Controller, error) {
-	of := method.Case{Values: []float64{eta, 0}, Models: s.Models, Root: familyRoot}
+	of := method.Case{Values: []float64{eta, 0, float64(m.backups)}, Models: s.Models, Root: familyRoot}
 	if m.samples > 0 {
 		of.Condition = method.Condition{Information: method.ByGenerative,
 			N: m.samples * m.backups * like.MDP.States() * like.MDP.Actions()}
-		return withSamples[m.name](of)
+		return withSamples[m.method](of)
 	}
-	c, err := withModel[strings.TrimSuffix(m.name, "-2")](of)
+	c, err := withModel[m.method](of)
 	if b, ok := c.(begun); ok { // from π₀
 		c = b.Controller
 	}
@@ -242,33 +235,13 @@ func evaluation(backups int) control.CriticFunc {
 func Families(s *experiment.Store) (units []experiment.Unit, err error) {
 	for _, f := range families {
 		for _, m := range planners {
-			key, horizons := rows.Key{Method: m.name, Family: f.name}, familyBackups[m.samples > 0]
-			units = append(units, experiment.Unit{
-				Block: "families", Name: f.name + "/" + m.name, Key: key, Of: key, Problems: familyProblems, Sample: 1,
-				Chosen: true, Tolerance: anyTolerance, Weights: anyWeights(m.name, 1), Config: struct {
-					Family, Method          string
-					Root                    uint64
-					Problems, BackupsARound int
-					Backups                 []int
-					Gamma                   float64
-					Actor                   string `json:",omitempty"`
-					Samples                 int    `json:",omitempty"`
-				}{f.name, m.name, familyRoot, familyProblems, m.backups, horizons, farDiscount,
-					trainedAs(m.name), m.samples},
-				Compute: func(_ context.Context, s *experiment.Store, places []int32, _ *rows.Tables) (
-					*rows.Tables, error) {
-					return f.compute(s, m, key, places, horizons)
-				},
-			})
+			units = append(units, f.planned(m))
 		}
 	}
 	for _, f := range smallFamilies {
 		for _, r := range equalRuns {
-			if r.Families == "" {
-				continue
-			}
-			if _, err := r.maker(s.Preset.Methods); err != nil {
-				continue // its method's folder has been taken out
+			if _, err := r.maker(s.Preset.Methods); err != nil || r.Families == "" {
+				continue // where there is no maker, its method's folder has been taken out
 			}
 			for j := range r.runs() {
 				units = append(units, f.repeat(r, j))
@@ -276,6 +249,51 @@ func Families(s *experiment.Store) (units []experiment.Unit, err error) {
 		}
 	}
 	return units, nil
+}
+
+// planned is a planner on problems of a family.
+func (f family) planned(m planner) experiment.Unit {
+	key, horizons := rows.Key{Method: m.method + m.ending, Family: f.name}, familyBackups[m.samples > 0]
+	var rounds []int
+	for _, b := range horizons {
+		rounds = append(rounds, b/m.backups)
+	}
+	return experiment.Unit{
+		Block: "families", Name: f.name + "/" + key.Method, Key: key, Of: key, Problems: familyProblems, Sample: 1,
+		Chosen: true, Tolerance: anyTolerance, Weights: anyWeights(m.method, 1), Config: struct {
+			Family, Method          string
+			Root                    uint64
+			Problems, BackupsARound int
+			Backups                 []int
+			Gamma                   float64
+			Actor                   string `json:",omitempty"`
+			Samples                 int    `json:",omitempty"`
+		}{f.name, key.Method, familyRoot, familyProblems, m.backups, horizons, farDiscount, trainedAs(m.method),
+			m.samples},
+		Compute: func(_ context.Context, s *experiment.Store, places []int32, _ *rows.Tables) (*rows.Tables, error) {
+			problems, err := f.pick(farDiscount, places)
+			if err != nil {
+				return nil, err
+			}
+			out := &rows.Tables{}
+			for k, problem := range problems {
+				optimum, err := problem.MDP.Optimal()
+				if err != nil {
+					return nil, err
+				}
+				loop, err := m.controller(s, problem, pmd.SuggestedSpan/(mat.Max(optimum.Q)-mat.Min(optimum.Q)))
+				if err != nil {
+					return nil, err
+				}
+				losses, err := scored(loop, problems[k:k+1], rounds...)
+				if err != nil {
+					return nil, fmt.Errorf("%s, problem %d: %w", f.name, places[k], err)
+				}
+				out.Rounds = append(out.Rounds, lossRows(key, places[k:k+1], horizons, losses, 6)...)
+			}
+			return out, nil
+		},
+	}
 }
 
 // repeat is run j of a method of the study with equal information on small problems of a family. Nothing is tuned or
@@ -323,34 +341,4 @@ func lossRows(key rows.Key, places []int32, horizons []int, losses [][]float64, 
 		}
 	}
 	return all
-}
-
-// compute runs a planner on problems.
-func (f family) compute(s *experiment.Store, m planner, key rows.Key, places []int32, horizons []int) (
-	*rows.Tables, error) {
-	out := &rows.Tables{}
-	problems, err := f.pick(farDiscount, places)
-	if err != nil {
-		return nil, err
-	}
-	var rounds []int
-	for _, b := range horizons {
-		rounds = append(rounds, b/m.backups)
-	}
-	for k, problem := range problems {
-		optimum, err := problem.MDP.Optimal()
-		if err != nil {
-			return nil, err
-		}
-		loop, err := m.controller(s, problem, pmd.SuggestedSpan/(mat.Max(optimum.Q)-mat.Min(optimum.Q)))
-		if err != nil {
-			return nil, err
-		}
-		losses, err := scored(loop, problems[k:k+1], rounds...)
-		if err != nil {
-			return nil, fmt.Errorf("%s, problem %d: %w", f.name, places[k], err)
-		}
-		out.Rounds = append(out.Rounds, lossRows(key, places[k:k+1], horizons, losses, 6)...)
-	}
-	return out, nil
 }

@@ -117,9 +117,9 @@ func TestPlannersOnSamples(t *testing.T) {
 			p[0].MDP.Drawn = &drawn
 			loss := testkit.Must(scored(testkit.Must(m.controller(s, p[0], 1))(t), p, 20/m.backups))(t)[0][0]
 			if want := 4 * 20 * p[0].MDP.States() * p[0].MDP.Actions(); drawn != want {
-				t.Errorf("%s, %s: %d transitions, want %d", f.name, m.name, drawn, want)
+				t.Errorf("%s, %s: %d transitions, want %d", f.name, m.method, drawn, want)
 			}
-			last[m.name+" "+f.name] = loss
+			last[m.method+" "+f.name] = loss
 		}
 	}
 	for _, name := range []string{"pmd", "value-iteration"} {

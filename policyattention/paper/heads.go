@@ -32,37 +32,50 @@ func (p probe) Weights() []method.Weights { return p.Actor.Weights() }
 // OwnProblems implements method.Study: contexts are drawn as in training.
 func (probe) OwnProblems() bool { return true }
 
-// loops are, of each of some actors, the mean loss of the loop after rounds over exact PMD's on n problems, and the
-// share of problems where it is more than .05 behind: [actors][rounds].
-func (p probe) loops(states, n int, rounds []int, eta float64, actors ...control.Actor) (ratios, locked [][]float64,
-	err error) {
-	problems, err := mdp.Random.Draw(p.Root, states, mdp.Actions, n)
+// measured is an actor beside exact PMD.
+type measured struct {
+	rowL1  float64   // mean of ‖π̂ − PMD(π, Q, η)‖₁ over states and contexts
+	ratios []float64 // mean loss of the loop after rounds over exact PMD's
+	locked []float64 // share of problems where it is more than .05 behind
+}
+
+// measure sets actors beside exact PMD in contexts, and in loops of some rounds on n problems of the same size.
+func (p probe) measure(contexts []control.Context, n int, rounds []int, eta float64, actors ...control.Actor) (
+	all []measured, err error) {
+	states, actions := contexts[0].Q.Dims()
+	problems, err := mdp.Random.Draw(p.Root, states, actions, n)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	loop := control.ExactPMD(eta)
-	exact, err := scored(loop, problems, rounds...)
-	if err != nil {
-		return nil, nil, err
+	steps, err := loop.Actor.Act(contexts)
+	exact, failed := scored(loop, problems, rounds...)
+	if err := cmp.Or(err, failed); err != nil {
+		return nil, err
 	}
 	for _, loop.Actor = range actors {
-		own, err := scored(loop, problems, rounds...)
-		if err != nil {
-			return nil, nil, err
+		policies, err := loop.Actor.Act(contexts)
+		losses, failed := scored(loop, problems, rounds...)
+		if err := cmp.Or(err, failed); err != nil {
+			return nil, err
 		}
-		ratio, share := make([]float64, len(rounds)), make([]float64, len(rounds))
+		var m measured
+		for i := range contexts {
+			m.rowL1 += pmd.RowL1(policies[i].Pi, steps[i].Pi)
+		}
+		m.rowL1 /= float64(len(contexts))
 		for k := range rounds {
 			learned, reference := make([]float64, n), make([]float64, n)
 			for i := range n {
-				learned[i], reference[i] = own[i][k], exact[i][k]
+				learned[i], reference[i] = losses[i][k], exact[i][k]
 			}
-			ratio[k] = stats.Mean(learned) / stats.Mean(reference)
+			m.ratios = append(m.ratios, stats.Mean(learned)/stats.Mean(reference))
 			floats.Sub(learned, reference)
-			share[k] = stats.TailOf(learned, .05).Above
+			m.locked = append(m.locked, stats.TailOf(learned, .05).Above)
 		}
-		ratios, locked = append(ratios, ratio), append(locked, share)
+		all = append(all, m)
 	}
-	return ratios, locked, nil
+	return all, nil
 }
 
 // heads is the study of what attention does in a trained actor, and of what its tokens hold.
@@ -109,10 +122,11 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 		}
 		return m.Actor()
 	}
-	if all, err = h.switched(c, c.Network(), model.Params, act); err != nil {
+	contexts, err := elsewhere(c, h.Root, h.Contexts)
+	if err != nil {
 		return nil, err
 	}
-	contexts, exact, err := elsewhere(c, h.Root, h.Contexts)
+	all, err = h.switched(contexts, c.Attention, c.Network(), model.Params, act)
 	attention, tokens, failed := traces(model, contexts)
 	if err := cmp.Or(err, failed); err != nil {
 		return nil, err
@@ -120,8 +134,8 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 	add := func(quantity string, x, value float64) {
 		all = append(all, rows.Measure{Quantity: quantity, X: x, Value: value})
 	}
-	var places, oneStep []float64
-	var loops []control.Actor
+	var places []float64
+	var actors []control.Actor
 	for i, to := range attention { // the first is of equal weights, beside the whole actor
 		place, params := 0., model.Params
 		if head := i - 1; head >= 0 {
@@ -135,19 +149,15 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 		if err != nil {
 			return nil, err
 		}
-		distance, err := rowL1(actor, contexts, exact)
-		if err != nil {
-			return nil, err
-		}
-		places, oneStep, loops = append(places, place), append(oneStep, distance), append(loops, actor)
+		places, actors = append(places, place), append(actors, actor)
 	}
-	ratios, _, err := h.loops(c.States(), h.Alone, h.Rounds[1:2], h.Eta, loops...)
+	found, err := h.measure(contexts, h.Alone, h.Rounds[1:2], h.Eta, actors...)
 	if err != nil {
 		return nil, err
 	}
 	for i, place := range places[1:] {
-		add("without", place, oneStep[i+1]/oneStep[0])
-		add("loop_without", place, ratios[i+1][0]/ratios[0][0])
+		add("without", place, found[i+1].rowL1/found[0].rowL1)
+		add("loop_without", place, found[i+1].ratios[0]/found[0].ratios[0])
 	}
 	var prior, gain []float64
 	for _, x := range contexts {
@@ -168,61 +178,34 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 }
 
 // switched are a network as it was trained, one with its parameters whose tokens see themselves alone (itself), and
-// one whose heads write nothing (silent), as actors that act makes: at X = 1 the mean of ‖π̂ − PMD(π, Q, η)‖₁ over
-// states and contexts, after more rounds the mean loss of the loop over exact PMD's.
-func (h heads) switched(c train.Config, shape transformer.Config, params []float32,
-	act func(train.Attention, []float32) (control.Actor, error)) (all []rows.Measure, err error) {
-	contexts, exact, err := elsewhere(c, h.Root, h.Contexts)
-	if err != nil {
-		return nil, err
-	}
+// one whose heads write nothing (silent), as actors that act makes: rowL1 at X = 1, after more rounds their ratios.
+func (h heads) switched(contexts []control.Context, attention train.Attention, shape transformer.Config,
+	params []float32, act func(train.Attention, []float32) (control.Actor, error)) (all []rows.Measure, err error) {
 	silent := params
 	for head := range shape.Layers * shape.Heads {
 		silent = silenced(shape, silent, head)
 	}
-	for _, x := range []struct {
-		how       string
-		attention train.Attention
-		params    []float32
-	}{{"trained", c.Attention, params}, {"itself", train.None, params}, {"silent", c.Attention, silent}} {
-		actor, err := act(x.attention, x.params)
-		if err != nil {
-			return nil, err
-		}
-		value, err := rowL1(actor, contexts, exact)
-		all = append(all, rows.Measure{Quantity: x.how, X: 1, Value: value})
-		ratios, _, failed := h.loops(c.States(), h.Contexts, h.Rounds, h.Eta, actor)
-		if err := cmp.Or(err, failed); err != nil {
-			return nil, err
-		}
-		for k, ratio := range ratios[0] {
-			all = append(all, rows.Measure{Quantity: x.how, X: float64(h.Rounds[k]), Value: ratio})
+	trained, err := act(attention, params)
+	itself, unmade := act(train.None, params)
+	mute, failed := act(attention, silent)
+	if err := cmp.Or(err, unmade, failed); err != nil {
+		return nil, err
+	}
+	found, err := h.measure(contexts, h.Contexts, h.Rounds, h.Eta, trained, itself, mute)
+	for i, m := range found {
+		how := []string{"trained", "itself", "silent"}[i]
+		all = append(all, rows.Measure{Quantity: how, X: 1, Value: m.rowL1})
+		for k, ratio := range m.ratios {
+			all = append(all, rows.Measure{Quantity: how, X: float64(h.Rounds[k]), Value: ratio})
 		}
 	}
-	return all, nil
+	return all, err
 }
 
-// elsewhere are n contexts of as many other MDPs, drawn as in training, and PMD's policies there.
-func elsewhere(c train.Config, root uint64, n int) (contexts []control.Context, exact []pmd.Policy, err error) {
+// elsewhere are n contexts of as many other MDPs, drawn as in training.
+func elsewhere(c train.Config, root uint64, n int) ([]control.Context, error) {
 	c.Task, c.Seed, c.MDPs, c.Examples, c.Batch = root, root, n, n, 1
-	if contexts, err = c.Contexts(); err != nil {
-		return nil, nil, err
-	}
-	exact, err = control.RuleActor(pmd.PMD).Act(contexts)
-	return contexts, exact, err
-}
-
-// rowL1 is the mean row-L1 distance of an actor's policies to exact ones.
-func rowL1(actor control.Actor, contexts []control.Context, exact []pmd.Policy) (float64, error) {
-	policies, err := actor.Act(contexts)
-	if err != nil {
-		return 0, err
-	}
-	sum := 0.
-	for i := range contexts {
-		sum += pmd.RowL1(policies[i].Pi, exact[i].Pi)
-	}
-	return sum / float64(len(contexts)), nil
+	return c.Contexts()
 }
 
 // silenced are the parameters of a network with what a head, counted over all layers, writes set to 0.
@@ -284,10 +267,8 @@ func traces(model *train.Model, contexts []control.Context) (attention [][4]floa
 // readOut is R² of each y in the second half of the tokens, by least squares in the first.
 func readOut(tokens *mat.Dense, ys ...[]float64) (r2 []float64, err error) {
 	n, width := tokens.Dims()
-	ones := make([]float64, n)
-	floats.AddConst(1, ones)
 	with := mat.NewDense(n, width+1, nil)
-	with.Augment(tokens, mat.NewDense(n, 1, ones))
+	with.Augment(tokens, mat.NewDense(n, 1, slices.Repeat([]float64{1}, n)))
 	var svd mat.SVD
 	if !svd.Factorize(with.Slice(0, n/2, 0, width+1), mat.SVDThin) {
 		return nil, fmt.Errorf("paper: no singular values of %d tokens", n/2)
@@ -315,8 +296,7 @@ func sizesOf(s method.Setting) (method.Study, error) {
 	return sizes{probe{w, s.Root}, []int{4, 8, 16}, 256, s.Rounds, s.Eta}, err
 }
 
-// Compute implements method.Study: by size, row_l1, the mean row-L1 of one step, mean_ratio, the mean loss over exact
-// PMD's, and locked, the share of problems more than .05 behind it.
+// Compute implements method.Study: by size what is measured, as row_l1, mean_ratio and locked.
 func (x sizes) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err error) {
 	model, err := x.Actor.model(m)
 	if err != nil {
@@ -327,20 +307,19 @@ func (x sizes) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err 
 		if err != nil {
 			return all, err
 		}
-		contexts, exact, err := elsewhere(other.Config, x.Root, x.Problems)
+		contexts, err := elsewhere(other.Config, x.Root, x.Problems)
 		actor, unmade := other.Actor()
 		if err := cmp.Or(err, unmade); err != nil {
 			return all, err
 		}
-		oneStep, err := rowL1(actor, contexts, exact)
-		ratios, locked, failed := x.loops(states, x.Problems, []int{x.Rounds}, x.Eta, actor)
-		if err := cmp.Or(err, failed); err != nil {
+		found, err := x.measure(contexts, x.Problems, []int{x.Rounds}, x.Eta, actor)
+		if err != nil {
 			return all, err
 		}
-		size := float64(states)
-		all.Measures = append(all.Measures, rows.Measure{Quantity: "row_l1", X: size, Value: oneStep},
-			rows.Measure{Quantity: "mean_ratio", X: size, Value: ratios[0][0]},
-			rows.Measure{Quantity: "locked", X: size, Value: locked[0][0]})
+		size, own := float64(states), found[0]
+		all.Measures = append(all.Measures, rows.Measure{Quantity: "row_l1", X: size, Value: own.rowL1},
+			rows.Measure{Quantity: "mean_ratio", X: size, Value: own.ratios[0]},
+			rows.Measure{Quantity: "locked", X: size, Value: own.locked[0]})
 	}
 	return all, nil
 }

@@ -2,6 +2,7 @@ package paper
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -52,27 +53,17 @@ var withSamples = map[string]maker{
 	"any-mean":              on(mean, anyActor),
 	"value-iteration-mean":  on(mean, greedy), // a backup of the greedy policy is that of value iteration
 	"value-iteration-all":   on(every, greedy),
-	"policy-iteration-mean": on(tenTimes, greedy),
-	"natural-gradient-mean": on(tenTimes, exact),
+	"policy-iteration-mean": on(repeated, greedy),
+	"natural-gradient-mean": on(repeated, exact),
 
-	"q-learning": by(func(t baseline.Told, v []float64) baseline.Agent {
-		return baseline.QLearning(t, v[0], last(v, 1))
-	}),
-	"sarsa": by(func(t baseline.Told, v []float64) baseline.Agent { return baseline.Sarsa(t, v[0], v[1]) }),
+	"q-learning": by(func(t baseline.Told, v []float64) baseline.Agent { return baseline.QLearning(t, v[0], v[1]) }),
+	"sarsa":      by(func(t baseline.Told, v []float64) baseline.Agent { return baseline.Sarsa(t, v[0], v[1]) }),
 	"certainty-equivalence": by(func(t baseline.Told, v []float64) baseline.Agent {
-		return baseline.CertaintyEquivalence(t, last(v, 0))
+		return baseline.CertaintyEquivalence(t, v[0])
 	}),
 	"posterior-sampling": by(func(t baseline.Told, _ []float64) baseline.Agent {
 		return baseline.PosteriorSampling(t)
 	}),
-}
-
-// last is a value at a place, 0 where there are fewer.
-func last(values []float64, at int) float64 {
-	if at < len(values) {
-		return values[at]
-	}
-	return 0
 }
 
 // maker returns what makes a run's controllers.
@@ -97,11 +88,11 @@ func shrunk(t baseline.Told, v []float64) baseline.Estimator   { return baseline
 func every(t baseline.Told, _ []float64) baseline.Estimator    { return baseline.All(t) }
 func temporal(t baseline.Told, v []float64) baseline.Estimator { return baseline.TD(t, v[0]) }
 
-// tenTimes backs up ten times with the same transitions.
-func tenTimes(t baseline.Told, _ []float64) baseline.Estimator {
+// repeated backs up so many times with the same transitions.
+func repeated(t baseline.Told, v []float64) baseline.Estimator {
 	backUp := baseline.Mean(t, 1)
 	return func(pi, q *mat.Dense, window []baseline.Transition) *mat.Dense {
-		for range 10 {
+		for range int(v[0]) {
 			q = backUp(pi, q, window)
 		}
 		return q
@@ -128,11 +119,11 @@ func on(estimate func(told baseline.Told, own []float64) baseline.Estimator, act
 	}
 }
 
-// by is an agent of package baseline.
+// by is an agent of package baseline, which does not explore where it is not told how much.
 func by(make func(told baseline.Told, values []float64) baseline.Agent) maker {
 	return func(c method.Case) (control.Controller, error) {
 		return baseline.Agents{Source: c.Source(), Root: c.Root, New: func(t baseline.Told) (baseline.Agent, error) {
-			return make(t, c.Values), nil
+			return make(t, slices.Concat(c.Values, []float64{0})), nil
 		}}, nil
 	}
 }
@@ -142,8 +133,7 @@ func greedy(method.Case) (control.Actor, error) { return control.RuleActor(pmd.R
 
 // still returns in every round the greedy policy of some values, those of π₀ for nil.
 func still(values func(mdp.Problem) (*mat.Dense, error)) maker {
-	same := control.CriticFunc(func(c control.Context) (*mat.Dense, error) { return c.Q, nil })
-	loop := control.Loop{Actor: control.RuleActor(pmd.RewardOnly), Critic: same, Start: values}
+	loop := control.Loop{Actor: control.RuleActor(pmd.RewardOnly), Critic: evaluation(0), Start: values}
 	return func(method.Case) (control.Controller, error) { return loop, nil }
 }
 

@@ -98,9 +98,8 @@ var objectives = map[method.Name]train.Objective{"policyattention": train.Proxim
 // loopOf completes a method whose loop has a trained actor, if there is an objective; add, if not nil, adds to
 // the loop.
 func loopOf(m method.Method, objective train.Objective, add func(*Loop, method.Setting) error) method.Method {
-	m.Deploy = func(s method.Setting) (method.Deployment, error) {
+	m.Deploy = func(s method.Setting) (_ method.Deployment, err error) {
 		l := &Loop{}
-		var err error
 		if objective != "" {
 			l.Actor, err = weights(objective, s)
 		}
@@ -136,23 +135,18 @@ func (l *Loop) Weights() (all []method.Weights) {
 func (l *Loop) Parts() (method.Actor, method.Critic) { return l.Actor, l.Critic }
 
 // Controller implements method.Deployment.
-func (l *Loop) Controller(m *method.Models, eta float64, root uint64) (control.Controller, error) {
+func (l *Loop) Controller(m *method.Models, eta float64, root uint64) (_ control.Controller, err error) {
 	loop := control.ExactPMD(eta)
-	var err error
 	if l.Actor != nil {
-		if loop.Actor, err = l.Actor.Actor(m); err != nil {
-			return nil, err
-		}
+		loop.Actor, err = l.Actor.Actor(m)
 	}
 	if l.Phi > 0 {
 		loop.Actor = control.MixedActor{Actor: loop.Actor, Phi: l.Phi}
 	}
-	if l.Critic != nil {
-		if loop.Critic, err = l.Critic.Critic(m, root); err != nil {
-			return nil, err
-		}
+	if err == nil && l.Critic != nil {
+		loop.Critic, err = l.Critic.Critic(m, root)
 	}
-	return loop, nil
+	return loop, err
 }
 
 // Weights names the weights of an actor or a critic after some step of its training.
@@ -184,11 +178,7 @@ func weights(objective train.Objective, s method.Setting) (*Weights, error) {
 	if err := vary(&t, changes); err != nil {
 		return nil, err
 	}
-	w := &Weights{t, t.Steps}
-	if s.Step != 0 {
-		w.Step = s.Step
-	}
-	return w, nil
+	return &Weights{t, cmp.Or(s.Step, t.Steps)}, nil
 }
 
 // Weights implements method.Actor and method.Critic.
@@ -335,8 +325,5 @@ func vary(t *train.Config, changes []string) error {
 		}
 		seen[name] = true
 	}
-	if len(changes) > 0 {
-		return t.Validate()
-	}
-	return nil
+	return t.Validate()
 }
