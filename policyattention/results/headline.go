@@ -135,7 +135,7 @@ func (s *Store) switched() Table {
 		By(Method, Recipe, S, "quantity", "x").Mean().across()
 	t.Columns = []string{"method", "recipe or read-out", "S", "heads", "one-step row-L1", "loss / exact PMD's, T = 20",
 		"T = 40", "T = 100"}
-	return t
+	return t.short(t.Columns...)
 }
 
 // sharpness is the mean loss of policies of the benchmark's loops, run again, at T = 20 as they were returned, at the

@@ -20,7 +20,8 @@ import (
 // a statistic, a block, and values of its columns; after the slash, in what the rows that it is compared with differ
 // (block= for another block, a column without a value for all of its values). The statistics are median, mean,
 // mean-over-problems, ratio, difference, paired, ratio-of-means, and with intervals over problems alone over-problems
-// (a ratio of means), locked and improvement. The key of= names another column than the loss.
+// (a ratio of means, of runs with the same seeds), over-all-runs, locked and improvement. The key of= names another
+// column than the loss.
 func (s *Store) Ask(question string) (Cell, error) {
 	statistic, x, y, err := s.asked(question)
 	if err != nil {
@@ -129,6 +130,7 @@ var statistics = map[string]func(x, y [][]float64) (stats.Estimate, error){
 	"paired":             stats.Standard.PairedDifference,
 	"ratio-of-means":     stats.Standard.RatioOfMeans,
 	"over-problems":      stats.RatioOverProblems, // of means, for other problems and the same networks
+	"over-all-runs":      stats.RatioOverProblems, // that of runs whose seeds differ from the reference's
 	"improvement":        stats.Improvement,
 	"locked":             locked,
 	// The share of runs of which more than the share Often is locked.
@@ -172,8 +174,8 @@ func estimate(statistic string, g, reference group) (c Cell, err error) {
 	if !ok {
 		return c, fmt.Errorf("results: no statistic %q", statistic)
 	}
-	x, y := g.sample, [][]float64(nil)
-	if !slices.Contains(alone, statistic) {
+	x, y := g.sample, reference.sample
+	if statistic != "over-all-runs" && !slices.Contains(alone, statistic) {
 		x, y = pair(g, reference)
 	}
 	if len(x) == 0 {

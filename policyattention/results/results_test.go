@@ -258,8 +258,9 @@ func TestWay(t *testing.T) {
 }
 
 // What RESULTS says of planners: with the model none is ahead of value iteration, and PMD of policy iteration with two
-// backups a round only on the chain. From samples that are not kept PMD has the lowest loss but in the deep sea, and
-// value iteration where they are kept. One greedy step leaves most on the chain.
+// backups a round only on the chain. From samples that are not kept PMD has the lowest loss after 100 backups but in
+// the deep sea, and value iteration where they are kept; after 20 backups others lead in some families. The learned
+// actor is behind PMD on samples of two kinds of problems. One greedy step leaves most on the chain.
 func TestPlanners(t *testing.T) {
 	of := func(method, family string, backups int) float64 {
 		rows := stored.Block("families").Where(S.Is(0), Method.Is(method), Family.Is(family)).At(backups)
@@ -278,14 +279,23 @@ func TestPlanners(t *testing.T) {
 		if (pmd < two) != (family == "chain") {
 			t.Errorf("%s: policy iteration with two backups a round has loss %v, PMD %v", family, two, pmd)
 		}
-		forgets, keeps := of("pmd-mean", family, 100), of("value-iteration-all", family, 100)
-		for _, other := range []string{"value-iteration-mean", "policy-iteration-mean", "natural-gradient-mean"} {
-			if loss := of(other, family, 100); (loss < forgets) != (family == "deep-sea" && other[0] != 'n') {
-				t.Errorf("%s: %s has loss %v, PMD %v", family, other, loss, forgets)
+		for _, backups := range []int{20, 100} {
+			pmd, keeps := of("pmd-mean", family, backups), of("value-iteration-all", family, backups)
+			for other, ahead := range map[string]map[int]string{"natural-gradient-mean": {},
+				"value-iteration-mean":  {20: "deep-sea maze", 100: "deep-sea"},
+				"policy-iteration-mean": {20: "maze anymdp", 100: "deep-sea"}} {
+				if loss := of(other, family, backups); (loss < pmd) != strings.Contains(ahead[backups], family) {
+					t.Errorf("%s, %d backups: %s has loss %v, PMD %v", family, backups, other, loss, pmd)
+				}
+			}
+			best := min(pmd, of("pmd-all", family, backups))
+			if (keeps > best) != (family == "chain" && backups == 20) {
+				t.Errorf("%s, %d backups: value iteration on all samples has loss %v", family, backups, keeps)
 			}
 		}
-		if keeps > forgets || keeps > of("pmd-all", family, 100) {
-			t.Errorf("%s: value iteration on all samples has loss %v", family, keeps)
+		behind := of("any-mean", family, 100) > of("pmd-mean", family, 100)+1e-4
+		if behind != slices.Contains([]string{"garnet", "garnet-64", "anymdp"}, family) {
+			t.Errorf("%s: the actor on samples is behind PMD: %v", family, behind)
 		}
 		if loss := of("greedy-step", family, 20); (loss > .5) != (family == "chain") {
 			t.Errorf("%s: a greedy step leaves %v", family, loss)

@@ -283,7 +283,7 @@ func (t Table) across() Table {
 		}
 	}
 	for _, l := range t.lines {
-		out.row(l, kept)[slices.Index(out.Columns, fmt.Sprint(l.entries[kept]))] = l.last
+		out.row(l, kept)[slices.Index(out.Columns, fmt.Sprint(l.entries[kept]))] = l.last.shown()
 	}
 	return out
 }

@@ -13,7 +13,6 @@ import (
 
 	"icrl/internal/safetensors"
 	"icrl/policyattention/report"
-	"icrl/policyattention/stats"
 )
 
 // builders are the tables in the order of commands and documents: the paper's by number, then the
@@ -33,7 +32,7 @@ func builders() []builder {
 		{"any-attention", (*Store).anyAttention}, {"families", (*Store).families}, {"planners", (*Store).planners},
 		{"family-methods", (*Store).familyMethods}, {"family-methods-40", (*Store).familyMethods40},
 		{"costs", (*Store).costs}, {"claims", (*Store).claimsTable}, {"verdicts", (*Store).verdicts},
-		{"all-findings", answered("findings.tsv")}, {"findings", (*Store).findings},
+		{"all-findings", answered("all-findings.tsv")}, {"findings", answered("findings.tsv")},
 		{"reproduced", (*Store).reproduced}, {"greedy-leads", (*Store).greedyLeads},
 		{"headline-critics", (*Store).headlineCritics},
 		{"lead-20", (*Store).lead20}, {"lead-sharpness", (*Store).leadSharpness}, {"switched", (*Store).switched},
@@ -279,13 +278,6 @@ var ofOne = regexp.MustCompile(`-source\d+|-\d+$`)
 
 // Tables of documents, which have room for less.
 
-// findings are those of README, the first six of RESULTS'.
-func (s *Store) findings() Table {
-	t := s.tables["all-findings"]()
-	t.lines = t.lines[min(2, len(t.lines)):min(5, len(t.lines))]
-	return t.short(t.Columns[:3]...)
-}
-
 // reproduced are the claims of README, the largest difference first.
 func (s *Store) reproduced() (t Table) {
 	t.Columns = []string{"item", "paper", here, "verdict", "why"}
@@ -311,14 +303,9 @@ func (s *Store) reproduced() (t Table) {
 // greedyLeads is how the ratios to PolicyAttention's mean loss change when all policies are made greedy.
 func (s *Store) greedyLeads() Table {
 	all := s.Block("headline-greedy").At(20).By(Method, Recipe, S, "alpha")
-	t := all.keep(func(l line) bool { return !ofOurs(l) }).match(all.keep(ofOurs), same(S, "alpha"))
-	var failed error
-	t = t.each(func(l *line) {
-		var err error
-		l.last.Estimate, err = stats.RatioOverProblems(l.group.sample, l.reference.sample) // of all runs
-		failed = errors.Join(failed, err)
-	}).across()
-	t.Columns, t.err = []string{"method", "recipe", "S", "greedy", "as returned"}, errors.Join(t.err, failed)
+	t := all.keep(func(l line) bool { return !ofOurs(l) }).match(all.keep(ofOurs), same(S, "alpha")).
+		estimate("over-all-runs", "").across()
+	t.Columns = []string{"method", "recipe", "S", "greedy", "as returned"}
 	return t.short("method", "recipe", "S", "as returned", "greedy")
 }
 
@@ -334,17 +321,13 @@ func (s *Store) equalModel() Table {
 func (s *Store) headlineCritics() Table {
 	loops := s.Block("headline").Where(Method.Is("sample-mean", "anchored-critic", "policyattention-sample-mean",
 		"policyattention-learned-critic")).At(20, 40, 100).By(Method, S, T)
-	over := loops.match(loops, ofMean).estimate("over-problems", "")
+	over := loops.match(loops, ofMean).estimate("over-problems", "").across()
 	t := loops.keep(func(l line) bool { return l.group.key[T] == "20" }).Against(s.exact("headline").At(20).By(S)).
 		estimate("over-problems", "means / exact PMD").WithTail()
 	shown := []string{"method", "S", "means / exact PMD", "worst"}
-	for _, horizon := range []string{"20", "40", "100"} {
-		shown = append(shown, "over the mean of samples: T = "+horizon)
-		t = t.with(shown[len(shown)-1], func(l line) any {
-			return over.lines[slices.IndexFunc(over.lines, func(o line) bool {
-				return same(Method, S)(o.group, l.group) && o.group.key[T] == horizon
-			})].last.shown()
-		})
+	for k, horizon := range over.Columns[2:] {
+		shown = append(shown, "over the mean, T = "+horizon)
+		t = t.with(shown[len(shown)-1], func(l line) any { return over.row(l, 2)[2+k] })
 	}
 	return t.short(shown...)
 }
