@@ -86,7 +86,7 @@ func Build(out string, whole bool) error {
 	root := filepath.Dir(module)
 	read := map[string][]byte{}
 	for name, path := range map[string]string{
-		"page": "site/page/index.html", "style": "site/page/style.css", "readme": "README.md",
+		"page": "site/page/index.html", "style": "site/page/style.css", "citation": "site/page/citation.bib",
 		"weights": "policyattention/anymdp/weights.safetensors", "notebook": "notebooks/" + notebook,
 		"preview": "site/screenshot.png", // what a link to the page is shown with
 	} {
@@ -103,12 +103,7 @@ func Build(out string, whole bool) error {
 			return err
 		}
 	}
-	_, citation, found := strings.Cut(string(read["readme"]), "```bibtex\n")
-	citation, _, closed := strings.Cut(citation, "```")
-	if !found || !closed {
-		return errors.New("README.md holds no citation")
-	}
-	parts["citation"] = html.EscapeString(citation)
+	parts["citation"] = html.EscapeString(string(read["citation"]))
 	full, err := compile(root, "full")
 	if err != nil {
 		return err
