@@ -163,7 +163,7 @@ var (
 	// What a sentence may say without a query: sizes and settings, counts of what was drawn, the level of intervals,
 	// versions, dates and sections, and the ends of a scale.
 	given = regexp.MustCompile(`[STγη] (=|is) [\d.]+((, | and )\d+)*|\d[\d,]*((, | and )\d[\d,]*)* ([a-z]+ )?` +
-		`(problems|transitions|states|steps|backups)|95 % intervals|(Go|Go ≥|Table|Figure|Section) [\d.]+|Apache-2\.0|` +
+		`(problems|transitions|states|steps|backups)|95 % intervals|(Go|Table|Figure|Section) [\d.]+|Apache-2\.0|` +
 		`S5RL|\b20\d\d\b|\b[01]\b`)
 	measured = regexp.MustCompile(`.*(\d|\b(half|twice|tenths?|(two|three|four|five|six|seven) times)\b).*`)
 )

@@ -313,9 +313,10 @@ func (s *Store) planners() Table {
 		some := s.Block("families").Where(S.Is(0), Family.Not("garnet-64"), Method.Is(methods...))
 		return some.At(backups).By(Method, Family).MeanOverProblems().across()
 	}
-	return means(20, "exact-pmd", "any", "value-iteration", "policy-iteration", "policy-iteration-2", "greedy-step",
-		"greedy-reward").Then(means(100, "pmd-mean", "any-mean", "value-iteration-mean", "policy-iteration-mean", "pmd-all",
-		"value-iteration-all"))
+	withModel := means(20, "exact-pmd", "any", "value-iteration", "policy-iteration", "policy-iteration-2",
+		"greedy-step", "greedy-reward")
+	return withModel.Then(means(100, "pmd-mean", "any-mean", "value-iteration-mean", "policy-iteration-mean",
+		"pmd-all", "value-iteration-all"))
 }
 
 // familyMethods is how the benchmark's methods do in these families, at the size and discount of their training.
