@@ -100,7 +100,7 @@ def effort(record):
         return 1 if block == "headline" else 2, NETWORK
     if block == "long":
         return 2, (5e-4, 5e-4)  # 400 rounds
-    return 10 if block == "headline" else 6, NETWORK
+    return 8 if block == "headline" else 5, NETWORK
 
 
 def named(t):
