@@ -134,7 +134,7 @@ def consistent(record):
     """Whether a record's key is of its configuration."""
     config, of = record["config"], record["config"]["problems"]
     controller = config.get("controller") or {}
-    used = [x for name in controller for x in trainings({name: controller[name]})]
+    used = list(trainings(controller))
     seeds = [t["seed"] for t, _ in used if t.get("recipe") != "memory-critic"] or [record.get("seed", 0)]
     steps = [controller["actor"]["step"]] if record.get("step") else [record.get("step", 0)]
     critic = controller.get("critic", {})
@@ -287,9 +287,8 @@ class Verifier:
         taken = None if choices is None else choices[some]
         load = functools.partial(self.weights, record)
         policies, tables = run(config, problems[:3], some.tolist(), load, taken)
-        scored = policies[:, rounds]
-        if "temperatures" in config:
-            scored = np.stack([heated(policies[:, -1], t) for t in config["temperatures"]], axis=1)
+        hot = [heated(policies[:, -1], t) for t in config.get("temperatures", ())]
+        scored = np.stack(hot, axis=1) if hot else policies[:, rounds]
         self.agree(f"{what}: loss", stored["loss"], loss(problems, scored), *tolerance)
         if record["block"] in FULL:
             if tolerance == NETWORK:  # its logits are large where it saw rewards alone

@@ -23,7 +23,6 @@ const (
 	Frontier  Block = "frontier"
 	Long      Block = "long"
 	Trial     Block = "try"
-	Greedy    Block = "headline-greedy"
 )
 
 // block says what the cells of a block are: to add one, add a line to blocks.
@@ -35,7 +34,8 @@ type block struct {
 	Alone            bool // only losses are kept, no residuals
 	Brief            bool // with Alone: no round 0, nor what is the same in all rounds, for thousands of problems
 	Families         []mdp.Family
-	OneIn            int // see Unit
+	Temperatures     []float64 // of atTemperatures
+	OneIn            int       // see Unit
 }
 
 // kind is what a cell computes.
@@ -85,10 +85,13 @@ var blocks = map[Block]block{
 	Long:            {Policies: last, Rounds: long, Alone: true},                     // more than the paper's
 	"qualification": {Problems: qualification, Policies: longest, Alone: true},       // are methods as published?
 
-	"tuning":    {Kind: stepSizes, Problems: calibration},                                 // step sizes
-	"sharpness": {Kind: atTemperatures, Problems: sharpening, Rounds: shortest, OneIn: 3}, // losses at temperatures
-	"sharpened": {Kind: atTemperatures, Rounds: shortest},                                 // the benchmark's, again
-	Greedy:      {Kind: atTemperatures, Problems: headline, Rounds: shortest},             // as returned, and greedy
+	"tuning": {Kind: stepSizes, Problems: calibration}, // step sizes
+
+	// Losses at temperatures; of the benchmark's loops, again; of the headline's, as returned and greedy.
+	"sharpness": {Kind: atTemperatures, Temperatures: Temperatures, Problems: sharpening, Rounds: shortest, OneIn: 3},
+	"sharpened": {Kind: atTemperatures, Temperatures: Temperatures, Rounds: shortest},
+
+	"headline-greedy": {Kind: atTemperatures, Temperatures: []float64{1, 0}, Problems: headline, Rounds: shortest},
 
 	"mechanism":   {Kind: oneStep, Problems: heldOut},    // one-step inputs: which rule was learned?
 	"ablation":    {Kind: oneStep, Problems: heldOut},    // the same of networks without attention
@@ -280,18 +283,14 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 		u.Weights, u.Tolerance, u.Sample = critic.Weights(), ofCritic, min(inputs, f.Problems)
 		return OneBackup{contexts, critic}, nil
 	}
-	loop := &Loop{Problems: f, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta, Deployment: deployment, block: b}
+	loop := &Loop{Problems: f, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta, Temperatures: b.Temperatures,
+		Deployment: deployment, block: b}
 	if b.Rounds != nil {
 		loop.Tabled = b.Rounds(*p.Protocol)
 		loop.Rounds = slices.Max(loop.Tabled)
 	}
 	if b.Policies != nil {
 		loop.Kept = b.Policies(*p.Protocol)
-	}
-	if b.Kind == atTemperatures {
-		if loop.Temperatures = Temperatures; u.Block == Greedy {
-			loop.Temperatures = []float64{1, 0}
-		}
 	}
 	return loop, nil
 }

@@ -303,7 +303,7 @@ func (f family) repeat(r equalRun, j int) experiment.Unit {
 	key := rows.Key{Method: r.Method, Recipe: rows.Condition(string(r.Information), r.N, r.Untuned), S: smallStates,
 		Family: f.name, Seed: int64(samples)}
 	if r.Information == method.ByModel {
-		horizons = []int{20, 40, 100}
+		horizons = anyHorizons
 		if !r.Learned {
 			key.Seed = 0
 		}

@@ -73,7 +73,7 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// One greedy step on Q^π₀ is the first round of policy iteration. It all but solves the benchmark's own problems, and
+// One greedy step on Q^π₀ is the first round of policy iteration. It all but solves the benchmark's own problems and
 // mazes; much is left on the chain and in the deep sea. The greedy policy for rewards fails in mazes and AnyMDP's
 // tasks, too.
 func TestGreedyStep(t *testing.T) {

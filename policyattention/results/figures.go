@@ -284,14 +284,19 @@ func (s *Store) attentionFigure() (string, []*report.Panel, error) {
 					X: oneStep.ByRun, Y: l.last.ByRun})
 			}
 		}
-		for i, name := range []string{"ηQ", "log π", "ηQ, token-wise", "log π, token-wise"} {
-			of := numbers.Where(S.Is(states), Recipe.Is(seen[i/2*2].recipe), Column("quantity").Is(
-				[]any{"gain_r2", "prior_r2"}[i%2]))
-			line := report.Series{Name: name + ", S = " + states, Colour: report.Palette[i/2*2], Dashed: i%2 > 0}
-			for layer := range 5 {
-				line.Y = append(line.Y, stats.Mean(of.Where(Column("x").Is(layer)).Number("value")))
+		for _, i := range []int{0, 2} { // a pair sees all before, and itself alone
+			for k, name := range []string{"ηQ", "log π"} {
+				of := numbers.Where(S.Is(states), Recipe.Is(seen[i].recipe),
+					Column("quantity").Is([]string{"gain_r2", "prior_r2"}[k]))
+				if i > 0 {
+					name += ", token-wise"
+				}
+				line := report.Series{Name: name + ", S = " + states, Colour: report.Palette[i], Dashed: k > 0}
+				for layer := range 5 {
+					line.Y = append(line.Y, stats.Mean(of.Where(Column("x").Is(layer)).Number("value")))
+				}
+				b.Series = append(b.Series, line)
 			}
-			b.Series = append(b.Series, line)
 		}
 	}
 	return "What attention is for in trained actors", []*report.Panel{a, b}, err

@@ -31,7 +31,7 @@ func (s *Store) headlineShort() (t Table) {
 // headline compares on the problems of the headline block, thousands a size.
 func (s *Store) headline() Table {
 	ablated := Recipe.Not(seen[1].recipe, seen[2].recipe, seen[3].recipe)
-	t := s.headlineOf([]int{20, 40, 100}, Method.Not("exact-pmd"), ablated).
+	t := s.headlineOf([]int{20, 40, 100}, Method.Not("exact-pmd"), ablated).MeanOverProblems().
 		short("method", "recipe", "S", "T", "runs", "mean loss", "means / reference", "range over runs",
 			"ratio of medians", "95 %", "99 %", "worst", "locked")
 	t.Columns[len(t.Columns)-1] = "above .05" // others cannot lock up
@@ -41,8 +41,7 @@ func (s *Store) headline() Table {
 func (s *Store) headlineOf(horizons []int, filters ...Filter) Table {
 	return s.Block("headline").Where(filters...).At(horizons...).By(Method, Recipe, S, T).Runs().
 		Against(s.exact("headline").At(horizons...).By(S)).
-		MeanOverProblems().estimate("over-problems", "means / reference").ByRun().Ratio().WithTail().
-		estimate("locked", "locked")
+		estimate("over-problems", "means / reference").ByRun().Ratio().WithTail().estimate("locked", "locked")
 }
 
 // seen are the recipes by which tokens see each other, and what a pair sees.
